@@ -1,0 +1,61 @@
+# The commands of the project in one place; CMake and its presets (CMakePresets.json) do the work.
+# `make` alone builds the release preset. Every target that builds runs scripts/setup first, which
+# takes a tenth of a second when nothing is missing.
+# Tested by: .ci/run (make test).
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := release
+MAKEFLAGS += --no-print-directory
+
+# ccache is used where it is installed; JOBS=N limits the parallel jobs.
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+ifeq ($(CMAKE_CXX_COMPILER_LAUNCHER),)
+unexport CMAKE_CXX_COMPILER_LAUNCHER
+endif
+JOBS ?= $(shell nproc)
+sources := $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' '*.cu' '*.cuh' 2>/dev/null)
+
+.PHONY: release dev tsan fuzz setup demo test bench format format-check tidy clean help
+
+release dev tsan: setup ## build one preset into build/<preset> (release is what plain `make` builds)
+	@cmake --preset $@ --log-level=WARNING
+	@cmake --build --preset $@ -j $(JOBS)
+
+setup: ## install what is missing (apt; nvcc from PyPI when there is none)
+	@scripts/setup
+
+demo: release ## build, then run the tiled GEMM of the lessons on the CPU, checked and timed
+	build/release/bin/tilewright run examples/demo_gemm.cu
+
+test: ## the whole suite: release build, then the sanitizer build (ASan + UBSan)
+	@scripts/setup test
+	@scripts/run_tests
+
+bench: release ## speed of the engine (Google Benchmark)
+	build/release/bench/engine
+
+fuzz: ## build the fuzz targets with clang-19 and run each for FUZZ_SECONDS (default 60)
+	@scripts/setup tools
+	@cmake --preset fuzz --log-level=WARNING
+	@cmake --build --preset fuzz -j $(JOBS)
+	@for target in build/fuzz/bin/fuzz_*; do \
+	  echo "== $$target"; "$$target" -max_total_time=$(or $(FUZZ_SECONDS),60) -print_final_stats=1; \
+	done
+
+format: ## lay out all sources by .clang-format
+	@scripts/setup tools
+	@clang-format-19 -i $(sources)
+
+format-check: ## fail when a source is not laid out by .clang-format
+	@clang-format-19 --dry-run -Werror $(sources)
+
+tidy: dev ## clang-tidy over src/ (checks: .clang-tidy)
+	@scripts/setup tools
+	@run-clang-tidy-19 -quiet -p build/dev -j $(JOBS) "$(CURDIR)/src/.*\.cpp$$"
+
+clean: ## remove the build trees, but keep build/cuda (the compiler that setup fetched)
+	@find build -mindepth 1 -maxdepth 1 ! -name cuda -exec rm -rf {} + 2>/dev/null || true
+
+help: ## this list
+	@grep -hE '^[a-z-]+( [a-z-]+)*:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | \
+	  while IFS=$$'\t' read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
