@@ -1,5 +1,5 @@
-// Reads device files with nlohmann's SAX parser and a counting iterator, because a message without a
-// line is no use to the person who edits the file, and the DOM forgets lines. The shape is fixed
+// Reads device files with nlohmann's SAX parser and a counting iterator, because a message without
+// a line is no use to the person who edits the file, and the DOM forgets lines. The shape is fixed
 // (section, key, {"value", "source"}), so the reader refuses anything deeper or unknown: a mistyped
 // key must not silently leave a limit at its default.
 #include "model/device_spec.h"
@@ -72,11 +72,13 @@ constexpr Field kFields[] = {
     {"limits", "registers_per_block", Kind::kU32, member<&S::registers_per_block>, true},
     {"limits", "max_registers_per_thread", Kind::kU32, member<&S::max_registers_per_thread>, true},
     {"limits", "register_allocation_unit", Kind::kU32, member<&S::register_allocation_unit>, true},
-    {"limits", "warp_allocation_granularity", Kind::kU32, member<&S::warp_allocation_granularity>, true},
+    {"limits", "warp_allocation_granularity", Kind::kU32, member<&S::warp_allocation_granularity>,
+     true},
     {"limits", "shared_per_sm", Kind::kU64, member<&S::shared_per_sm>, true},
     {"limits", "shared_per_block", Kind::kU64, member<&S::shared_per_block>, true},
     {"limits", "shared_per_block_optin", Kind::kU64, member<&S::shared_per_block_optin>, true},
-    {"limits", "shared_reserved_per_block", Kind::kU64, member<&S::shared_reserved_per_block>, true},
+    {"limits", "shared_reserved_per_block", Kind::kU64, member<&S::shared_reserved_per_block>,
+     true},
     {"limits", "shared_allocation_unit", Kind::kU64, member<&S::shared_allocation_unit>, true},
     {"limits", "shared_banks", Kind::kU32, member<&S::shared_banks>, true},
     {"limits", "constant_bytes", Kind::kU64, member<&S::constant_bytes>, true},
@@ -124,7 +126,8 @@ const Field* find_field(std::string_view section, std::string_view key) {
 }
 
 bool known_section(std::string_view section) {
-  return std::any_of(std::begin(kFields), std::end(kFields), [&](const Field& f) { return section == f.section; });
+  return std::any_of(std::begin(kFields), std::end(kFields),
+                     [&](const Field& f) { return section == f.section; });
 }
 
 // What the text says, before it means anything.
@@ -187,7 +190,9 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return refuse("null is not a value here"); }
   bool boolean(bool) override { return refuse("true and false are not values here"); }
   bool number_integer(number_integer_t v) override { return number(static_cast<double>(v), true); }
-  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v), true); }
+  bool number_unsigned(number_unsigned_t v) override {
+    return number(static_cast<double>(v), true);
+  }
   bool number_float(number_float_t v, const string_t&) override { return number(v, false); }
   bool binary(binary_t&) override { return refuse("binary data is not a value here"); }
   bool start_array(std::size_t) override { return refuse("a device file has no lists"); }
@@ -199,7 +204,8 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
                                               : key_ == "name"    ? &file.name
                                               : key_ == "extends" ? &file.extends
                                                                   : nullptr;
-      if (head == nullptr) return refuse("\"" + key_ + "\" cannot be text; known text keys: id, name, extends");
+      if (head == nullptr)
+        return refuse("\"" + key_ + "\" cannot be text; known text keys: id, name, extends");
       if (head->has_value()) return refuse("\"" + key_ + "\" is given twice");
       *head = DeviceFile::Head{text, key_line_};
       return true;
@@ -216,7 +222,8 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(std::size_t) override {
     if (depth_ == 1) {
       if (!known_section(key_))
-        return refuse("unknown section \"" + key_ + "\"; known: limits, rates, datasheet, measured");
+        return refuse("unknown section \"" + key_ +
+                      "\"; known: limits, rates, datasheet, measured");
       section_ = key_;
     } else if (depth_ == 2) {
       for (const auto& number : file.numbers)
@@ -228,7 +235,8 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
       number.line = key_line_;
       file.numbers.push_back(std::move(number));
     } else if (depth_ >= 3) {
-      return refuse("an object is nested too deep; the shape is section, key, {\"value\", \"source\"}");
+      return refuse(
+          "an object is nested too deep; the shape is section, key, {\"value\", \"source\"}");
     }
     ++depth_;
     return true;
@@ -240,7 +248,8 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
       const auto& number = file.numbers.back();
       if (!number.has_value) return refuse("\"" + number.key + "\" has no \"value\"");
       if (!number.has_source || number.source.empty())
-        return refuse("\"" + number.key + "\" has no \"source\"; every number states where it comes from");
+        return refuse("\"" + number.key +
+                      "\" has no \"source\"; every number states where it comes from");
     }
     return true;
   }
@@ -251,10 +260,13 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& ex) override {
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& ex) override {
     std::string_view what = ex.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": keep what follows the place.
-    if (auto colon = what.find(": "); colon != std::string_view::npos) what.remove_prefix(colon + 2);
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": keep what follows
+    // the place.
+    if (auto colon = what.find(": "); colon != std::string_view::npos)
+      what.remove_prefix(colon + 2);
     error = "not valid JSON: " + std::string(what);
     error_line = *line_;
     error_byte = position;
@@ -283,7 +295,8 @@ class DeviceFileReader final : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (depth_ == 2)
-      return refuse("\"" + key_ + "\" is a bare number; write {\"value\": ..., \"source\": \"...\"}");
+      return refuse("\"" + key_ +
+                    "\" is a bare number; write {\"value\": ..., \"source\": \"...\"}");
     return refuse("a number where none was expected");
   }
 
@@ -298,12 +311,14 @@ Error at(const std::string& file, uint32_t line, std::string message) {
 }
 
 Result<DeviceFile> read_text(std::string_view text, const std::string& file) {
-  if (text.size() > kMaxFileBytes) return at(file, 0, "the file is larger than 1 MiB; this is not a device file");
+  if (text.size() > kMaxFileBytes)
+    return at(file, 0, "the file is larger than 1 MiB; this is not a device file");
   uint32_t line = 1;
   DeviceFileReader reader(&line);
   const LineCountingIterator first(text.data(), &line), last(text.data() + text.size(), nullptr);
   if (!nlohmann::json::sax_parse(first, last, &reader)) {
-    if (reader.error_byte != 0) {  // the byte is exact where the lexer has looked one character ahead
+    if (reader.error_byte !=
+        0) {  // the byte is exact where the lexer has looked one character ahead
       const std::string_view read = text.substr(0, std::min(reader.error_byte - 1, text.size()));
       reader.error_line = 1 + static_cast<uint32_t>(std::count(read.begin(), read.end(), '\n'));
     }
@@ -314,24 +329,34 @@ Result<DeviceFile> read_text(std::string_view text, const std::string& file) {
 
 Status apply(const DeviceFile& text, const std::string& file, DeviceSpec& spec) {
   if (!text.schema) return at(file, 1, "\"schema\" is missing; this program reads schema 1");
-  if (*text.schema != 1) return at(file, text.schema_line, "unknown \"schema\"; this program reads schema 1");
+  if (*text.schema != 1)
+    return at(file, text.schema_line, "unknown \"schema\"; this program reads schema 1");
   for (const auto& number : text.numbers) {
     const Field* field = find_field(number.section, number.key);
     if (field == nullptr)
-      return at(file, number.line, "unknown key \"" + number.key + "\" in section \"" + number.section + "\"");
-    const double most = field->kind == Kind::kU32 ? kMaxU32 : field->kind == Kind::kU64 ? kMaxU64 : kMaxReal;
+      return at(file, number.line,
+                "unknown key \"" + number.key + "\" in section \"" + number.section + "\"");
+    const double most = field->kind == Kind::kU32   ? kMaxU32
+                        : field->kind == Kind::kU64 ? kMaxU64
+                                                    : kMaxReal;
     const bool zero_is_meant = std::strcmp(field->key, "compute_minor") == 0;
-    if (!std::isfinite(number.value) || number.value < 0 || (number.value == 0 && !zero_is_meant) || number.value > most)
+    if (!std::isfinite(number.value) || number.value < 0 || (number.value == 0 && !zero_is_meant) ||
+        number.value > most)
       return at(file, number.line, "\"" + number.key + "\" is out of range");
     if (field->kind != Kind::kReal && !number.whole)
       return at(file, number.line, "\"" + number.key + "\" must be a whole number");
     void* slot = field->slot(spec);
-    if (field->kind == Kind::kU32) *static_cast<uint32_t*>(slot) = static_cast<uint32_t>(number.value);
-    if (field->kind == Kind::kU64) *static_cast<uint64_t*>(slot) = static_cast<uint64_t>(number.value);
+    if (field->kind == Kind::kU32)
+      *static_cast<uint32_t*>(slot) = static_cast<uint32_t>(number.value);
+    if (field->kind == Kind::kU64)
+      *static_cast<uint64_t*>(slot) = static_cast<uint64_t>(number.value);
     if (field->kind == Kind::kReal) *static_cast<double*>(slot) = number.value;
-    auto same = [&](const SourcedNumber& s) { return s.section == number.section && s.key == number.key; };
+    auto same = [&](const SourcedNumber& s) {
+      return s.section == number.section && s.key == number.key;
+    };
     std::erase_if(spec.sources, same);
-    spec.sources.push_back({number.section, number.key, number.value, number.source, file, number.line});
+    spec.sources.push_back(
+        {number.section, number.key, number.value, number.source, file, number.line});
   }
   return Unit{};
 }
@@ -350,28 +375,35 @@ bool is_base(const EmbeddedDevice& device) {
 // Limits that contradict one another would make the model divide by zero or count nonsense.
 Status check_consistent(const DeviceSpec& spec, const std::string& file) {
   auto given = [&](std::string_view section, std::string_view key) {
-    return std::any_of(spec.sources.begin(), spec.sources.end(),
-                       [&](const SourcedNumber& s) { return s.section == section && s.key == key; });
+    return std::any_of(spec.sources.begin(), spec.sources.end(), [&](const SourcedNumber& s) {
+      return s.section == section && s.key == key;
+    });
   };
   for (const Field& field : kFields)
     if (field.required && !given(field.section, field.key))
-      return at(file, 1, std::string("\"") + field.key + "\" is missing from section \"" + field.section + "\"");
+      return at(
+          file, 1,
+          std::string("\"") + field.key + "\" is missing from section \"" + field.section + "\"");
   auto line_of = [&](std::string_view key) {
     for (const auto& s : spec.sources)
       if (s.key == key && s.file == file) return s.line;
     return 1u;
   };
   if (spec.max_warps_per_sm * 32ull != spec.max_threads_per_sm)
-    return at(file, line_of("max_warps_per_sm"), "\"max_threads_per_sm\" is not 32 times \"max_warps_per_sm\"");
+    return at(file, line_of("max_warps_per_sm"),
+              "\"max_threads_per_sm\" is not 32 times \"max_warps_per_sm\"");
   if (spec.max_threads_per_block > spec.max_threads_per_sm)
-    return at(file, line_of("max_threads_per_block"), "\"max_threads_per_block\" exceeds \"max_threads_per_sm\"");
+    return at(file, line_of("max_threads_per_block"),
+              "\"max_threads_per_block\" exceeds \"max_threads_per_sm\"");
   if (spec.shared_per_block_optin + spec.shared_reserved_per_block > spec.shared_per_sm)
     return at(file, line_of("shared_per_block_optin"),
               "\"shared_per_block_optin\" and the reserved bytes exceed \"shared_per_sm\"");
   if (spec.shared_per_block > spec.shared_per_block_optin)
-    return at(file, line_of("shared_per_block"), "\"shared_per_block\" exceeds \"shared_per_block_optin\"");
+    return at(file, line_of("shared_per_block"),
+              "\"shared_per_block\" exceeds \"shared_per_block_optin\"");
   if (spec.registers_per_block > spec.registers_per_sm)
-    return at(file, line_of("registers_per_block"), "\"registers_per_block\" exceeds \"registers_per_sm\"");
+    return at(file, line_of("registers_per_block"),
+              "\"registers_per_block\" exceeds \"registers_per_sm\"");
   return Unit{};
 }
 
@@ -393,7 +425,8 @@ Result<DeviceSpec> parse_device_spec(std::string_view json_text, std::string fil
       std::string bases;
       for (std::size_t i = 0; i < kEmbeddedDeviceCount; ++i)
         if (is_base(kEmbeddedDevices[i])) {
-          std::string_view stem = std::string_view(kEmbeddedDevices[i].file).substr(std::strlen("devices/"));
+          std::string_view stem =
+              std::string_view(kEmbeddedDevices[i].file).substr(std::strlen("devices/"));
           stem.remove_suffix(std::strlen(".json"));
           bases += (bases.empty() ? "" : ", ") + std::string(stem);
         }
@@ -401,7 +434,8 @@ Result<DeviceSpec> parse_device_spec(std::string_view json_text, std::string fil
     }
     Result<DeviceFile> base_text = read_text(base->text, base->file);
     if (!base_text.ok()) return std::move(base_text).error();
-    if (Status status = apply(*base_text, base->file, spec); !status.ok()) return std::move(status).error();
+    if (Status status = apply(*base_text, base->file, spec); !status.ok())
+      return std::move(status).error();
   }
   if (Status status = apply(*text, file, spec); !status.ok()) return std::move(status).error();
   if (!text->id || text->id->text.empty()) return at(file, 1, "\"id\" is missing");
@@ -413,21 +447,25 @@ Result<DeviceSpec> parse_device_spec(std::string_view json_text, std::string fil
 }
 
 Result<DeviceSpec> load_device_spec(std::string_view name_or_path) {
-  const bool is_path = name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
+  const bool is_path =
+      name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
   if (!is_path) {
     for (std::size_t i = 0; i < kEmbeddedDeviceCount; ++i) {
       if (is_base(kEmbeddedDevices[i])) continue;
-      Result<DeviceSpec> spec = parse_device_spec(kEmbeddedDevices[i].text, kEmbeddedDevices[i].file);
+      Result<DeviceSpec> spec =
+          parse_device_spec(kEmbeddedDevices[i].text, kEmbeddedDevices[i].file);
       if (!spec.ok()) return spec;
       if (spec->id == name_or_path) return spec;
     }
     return Error{"unknown GPU \"" + std::string(name_or_path) + "\"; known: " + known_ids() +
-                     ", or the path of a device file", "", 0, 0};
+                     ", or the path of a device file",
+                 "", 0, 0};
   }
   const std::string path(name_or_path);
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return Error{"cannot open the device file", path, 0, 0};
-  std::string text(kMaxFileBytes + 1, '\0');  // one byte more than accepted: /dev/zero must end somewhere
+  std::string text(kMaxFileBytes + 1,
+                   '\0');  // one byte more than accepted: /dev/zero must end somewhere
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad() || (stream.fail() && stream.gcount() == 0 && !stream.eof()))
     return Error{"cannot read the device file", path, 0, 0};
@@ -439,7 +477,9 @@ std::vector<std::string> device_ids() {
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < kEmbeddedDeviceCount; ++i) {
     if (is_base(kEmbeddedDevices[i])) continue;
-    if (Result<DeviceSpec> spec = parse_device_spec(kEmbeddedDevices[i].text, kEmbeddedDevices[i].file); spec.ok())
+    if (Result<DeviceSpec> spec =
+            parse_device_spec(kEmbeddedDevices[i].text, kEmbeddedDevices[i].file);
+        spec.ok())
       ids.push_back(spec->id);
   }
   std::sort(ids.begin(), ids.end());

@@ -29,7 +29,8 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 TEST(DeviceSpec, EveryEmbeddedDeviceParses) {
-  EXPECT_THAT(device_ids(), ElementsAre("a100", "b200", "h100", "h100-pcie", "h200", "l40s", "rtx4090"));
+  EXPECT_THAT(device_ids(),
+              ElementsAre("a100", "b200", "h100", "h100-pcie", "h200", "l40s", "rtx4090"));
   for (const std::string& id : device_ids()) {
     auto spec = load_device_spec(id);
     ASSERT_TRUE(spec.ok()) << spec.error().to_string();
@@ -104,7 +105,7 @@ TEST(DeviceSpec, HostileTextIsAnErrorWithFileAndLine) {
   const Hostile cases[] = {
       {"empty", "", "not valid JSON", 1},
       {"not json", "hello", "not valid JSON", 1},
-      {"truncated", good.substr(0, 300), "not valid JSON", 7},
+      {"truncated", good.substr(0, 300), "not valid JSON", 8},
       {"broken on line 3", "{\n\"schema\": 1,\n\"id\" 3}", "not valid JSON", 3},
       {"list", "[1]", "no lists", 1},
       {"deep", std::string(100000, '['), "no lists", 1},
@@ -121,17 +122,23 @@ TEST(DeviceSpec, HostileTextIsAnErrorWithFileAndLine) {
       {"zero", replaced(good, sm, "\"sm_count\": {\"value\": 0,"), "out of range", 7},
       {"fraction", replaced(good, sm, "\"sm_count\": {\"value\": 1.5,"), "whole number", 7},
       {"too large", replaced(good, sm, "\"sm_count\": {\"value\": 1e300,"), "out of range", 7},
-      {"beyond 64 bits", replaced(good, sm, "\"sm_count\": {\"value\": 99999999999999999999999,"), "out of range", 7},
+      {"beyond 64 bits", replaced(good, sm, "\"sm_count\": {\"value\": 99999999999999999999999,"),
+       "out of range", 7},
       {"overflow to infinity", replaced(good, sm, "\"sm_count\": {\"value\": 1e999,"), "", 7},
-      {"text value", replaced(good, sm, "\"sm_count\": {\"value\": \"132\","), "text where a number", 7},
+      {"text value", replaced(good, sm, "\"sm_count\": {\"value\": \"132\","),
+       "text where a number", 7},
       {"null value", replaced(good, sm, "\"sm_count\": {\"value\": null,"), "null", 7},
       {"no value", replaced(good, "{\"value\": 132, ", "{"), "no \"value\"", 7},
-      {"value twice", replaced(good, sm, "\"sm_count\": {\"value\": 1, \"value\": 132,"), "given twice", 7},
+      {"value twice", replaced(good, sm, "\"sm_count\": {\"value\": 1, \"value\": 132,"),
+       "given twice", 7},
       {"key twice", replaced(good, "\"l2_bytes\"", "\"sm_count\""), "given twice", 8},
-      {"name missing", replaced(good, "  \"name\": \"NVIDIA H200\",\n", ""), "\"name\" is missing", 1},
-      {"number missing", replaced(good, "\"clock_mhz\"", "\"l2_gb_per_s\""), "\"clock_mhz\" is missing", 1},
+      {"name missing", replaced(good, "  \"name\": \"NVIDIA H200\",\n", ""), "\"name\" is missing",
+       1},
+      {"number missing", replaced(good, "\"clock_mhz\"", "\"l2_gb_per_s\""),
+       "\"clock_mhz\" is missing", 1},
       {"invalid utf-8", replaced(good, "NVIDIA H200", "\xff\xfe"), "not valid JSON", 4},
-      {"nul byte", good.substr(0, 10) + std::string(1, '\0') + good.substr(10), "not valid JSON", 2},
+      {"nul byte", good.substr(0, 10) + std::string(1, '\0') + good.substr(10), "not valid JSON",
+       2},
   };
   for (const Hostile& hostile : cases) {
     auto spec = parse_device_spec(hostile.text, "bad.json");
@@ -154,8 +161,9 @@ TEST(DeviceSpec, SourceIsRequired) {
 }
 
 TEST(DeviceSpec, ContradictingLimits) {
-  std::string text = replaced(h200_text(), "\"limits\": {",
-                              "\"limits\": {\n\"max_warps_per_sm\": {\"value\": 48, \"source\": \"x\"},");
+  std::string text =
+      replaced(h200_text(), "\"limits\": {",
+               "\"limits\": {\n\"max_warps_per_sm\": {\"value\": 48, \"source\": \"x\"},");
   auto spec = parse_device_spec(text, "bad.json");
   ASSERT_FALSE(spec.ok());
   EXPECT_THAT(spec.error().message, HasSubstr("not 32 times"));
@@ -165,7 +173,8 @@ TEST(DeviceSpec, ContradictingLimits) {
 // Every prefix and every single-byte change of a good file: an Error or a spec, never an exception.
 TEST(DeviceSpec, NoPrefixOrByteChangeThrows) {
   const std::string good = h200_text();
-  for (std::size_t i = 0; i < good.size(); ++i) (void)parse_device_spec(std::string_view(good).substr(0, i), "x").ok();
+  for (std::size_t i = 0; i < good.size(); ++i)
+    (void)parse_device_spec(std::string_view(good).substr(0, i), "x").ok();
   for (std::size_t i = 0; i < good.size(); i += 3)
     for (char c : {'"', '{', '}', ',', '9', '\0', '\xff'}) {
       std::string text = good;
