@@ -74,6 +74,7 @@ constexpr Field kFields[] = {
     {"limits", "register_allocation_unit", Kind::kU32, member<&S::register_allocation_unit>, true},
     {"limits", "warp_allocation_granularity", Kind::kU32, member<&S::warp_allocation_granularity>,
      true},
+    {"limits", "barriers_per_sm", Kind::kU32, member<&S::barriers_per_sm>, false},
     {"limits", "shared_per_sm", Kind::kU64, member<&S::shared_per_sm>, true},
     {"limits", "shared_per_block", Kind::kU64, member<&S::shared_per_block>, true},
     {"limits", "shared_per_block_optin", Kind::kU64, member<&S::shared_per_block_optin>, true},

@@ -46,8 +46,10 @@ struct DeviceSpec {
   uint32_t registers_per_sm = 0, registers_per_block = 0, max_registers_per_thread = 255;
   uint32_t register_allocation_unit = 256;   // registers, per warp
   uint32_t warp_allocation_granularity = 4;  // warps; also the number of SM sub-partitions
-  uint64_t shared_per_sm = 0;                // bytes, including what the system reserves
-  uint64_t shared_per_block = 0;             // without opting in (48 KiB)
+  uint32_t barriers_per_sm =
+      0;  // named barriers shared by the resident blocks; 0: the runtime sets no limit
+  uint64_t shared_per_sm = 0;     // bytes, including what the system reserves
+  uint64_t shared_per_block = 0;  // without opting in (48 KiB)
   uint64_t shared_per_block_optin = 0;
   uint64_t shared_reserved_per_block =
       0;  // taken by the system from shared_per_sm for each resident block
