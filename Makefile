@@ -39,7 +39,9 @@ fuzz: ## build the fuzz targets with clang-19 and run each for FUZZ_SECONDS (def
 	@cmake --preset fuzz --log-level=WARNING
 	@cmake --build --preset fuzz -j $(JOBS)
 	@for target in build/fuzz/bin/fuzz_*; do \
-	  echo "== $$target"; "$$target" -max_total_time=$(or $(FUZZ_SECONDS),60) -print_final_stats=1; \
+	  name=$${target##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; echo "== $$name"; \
+	  "$$target" -max_total_time=$(or $(FUZZ_SECONDS),60) -artifact_prefix=build/fuzz/ -print_final_stats=1 \
+	    build/fuzz/corpus/$$name $$(ls -d fuzz/seeds/$$name 2>/dev/null || true); \
 	done
 
 format: ## lay out all sources by .clang-format
@@ -49,8 +51,9 @@ format: ## lay out all sources by .clang-format
 format-check: ## fail when a source is not laid out by .clang-format
 	@clang-format-19 --dry-run -Werror $(sources)
 
-tidy: dev ## clang-tidy over src/ (checks: .clang-tidy)
+tidy: setup ## clang-tidy over src/ (checks: .clang-tidy)
 	@scripts/setup tools
+	@cmake --preset dev --log-level=WARNING >/dev/null
 	@run-clang-tidy-19 -quiet -p build/dev -j $(JOBS) "$(CURDIR)/src/.*\.cpp$$"
 
 clean: ## remove the build trees, but keep build/cuda (the compiler that setup fetched)
