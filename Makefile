@@ -13,7 +13,8 @@ ifeq ($(CMAKE_CXX_COMPILER_LAUNCHER),)
 unexport CMAKE_CXX_COMPILER_LAUNCHER
 endif
 JOBS ?= $(shell nproc)
-sources := $(shell git ls-files -co --exclude-standard '*.cpp' '*.h' '*.cu' '*.cuh' 2>/dev/null)
+source_folders := $(wildcard src include kernels examples bench fuzz tests)
+sources = $(shell find $(source_folders) -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 
 .PHONY: release dev tsan fuzz setup demo test bench format format-check tidy clean help
 

@@ -18,6 +18,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -34,10 +35,10 @@ MACHINE_PATHS = re.compile(
 
 def files(root, folders=None, suffixes=None):
     """The project's files: what git knows, or would add (all files where there is no git)."""
-    git = subprocess.run(
+    git = shutil.which("git") and subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"],
         capture_output=True, text=True, check=False)
-    if git.returncode == 0:
+    if git and git.returncode == 0:
         names = [name for name in git.stdout.split("\0") if name]
     else:
         names = [str(p.relative_to(root)) for p in pathlib.Path(root).rglob("*") if p.is_file()]
