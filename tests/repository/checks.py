@@ -7,6 +7,7 @@ line each, empty when the rule is kept; `checks.py NAME [--root DIR] ...` prints
   text      no path of one machine, no trailing white space, source files below the agreed length
   headers   a source opens with a comment that says why it is there; a header has #pragma once;
             a file named after "Tested by" exists
+  links     a relative link in a Markdown file leads to a file of the tree
   compile   every header compiles when it is included alone (and with warnings as errors)
 
 Problem: such rules are kept for a month and then forgotten. Choice: a CTest test for each, derived
@@ -145,6 +146,16 @@ def check_headers(root):
     return findings
 
 
+def check_links(root):
+    findings = []
+    for name, path in files(root, suffixes=(".md",)):
+        for number, line in enumerate((read(path) or "").splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", line)):
+                if not re.match(r"\w+:", target) and not (path.parent / target).exists():
+                    findings.append(f"{name}:{number}: links to {target}, which does not exist")
+    return findings
+
+
 def check_compile(root, compiler, flags):
     """Compiles a one-line file per header; only these folders promise self-contained headers."""
     def compile_alone(name):
@@ -167,7 +178,7 @@ def check_compile(root, compiler, flags):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("check", choices=["layers", "text", "headers", "compile"])
+    parser.add_argument("check", choices=["layers", "text", "headers", "links", "compile"])
     parser.add_argument("--root", default=str(pathlib.Path(__file__).resolve().parents[2]))
     parser.add_argument("--compiler", default="c++")
     parser.add_argument("--system-include", default="", help="a folder of system headers, for compile")

@@ -68,6 +68,10 @@ class ChecksTest(unittest.TestCase):
         self.write("src/low/lost.h", "// Why.\n// Tested by tests/lost_test.cpp.\n#pragma once\n")
         self.assertRegex("\n".join(checks.check_headers(self.root)), "tests/lost_test.cpp, which does not")
 
+    def test_a_dead_link_is_found(self):
+        self.write("docs/use.md", "See [this](lost.md), [that](../src/CMakeLists.txt), [web](https://a.b/c).\n")
+        self.assertEqual(checks.check_links(self.root), ["docs/use.md:1: links to lost.md, which does not exist"])
+
     def test_a_header_that_leans_on_its_includer_is_found(self):
         self.write("src/low/lean.h", "// Why.\n#pragma once\ninline std::string lean;\n")
         self.assertRegex("\n".join(self.compile()), "src/low/lean.h: does not compile alone")
