@@ -78,7 +78,7 @@ struct Operand {
   uint64_t bits = 0;       // integer, float32, float64
   int64_t offset = 0;      // symbol, address
   SymbolRef symbol;        // symbol
-  std::string name;        // special; table: the table's name
+  std::string name;        // special; table: the table's name; reg: the part a video instruction takes, "b0" of %r1.b0
   std::vector<Operand> elements;
   bool operator==(const Operand&) const = default;
 };
@@ -171,7 +171,7 @@ struct Function {
   Linkage linkage = Linkage::internal;
   std::vector<Variable> parameters;   // kernel: laid out one after the other, each at its alignment
   std::vector<Variable> returns;      // .func only
-  std::vector<Register> registers;
+  std::vector<Register> registers;    // those used, in the order of first use
   std::vector<Variable> variables;    // .shared, .local, .param (call arguments) declared in the body
   std::vector<Instruction> instructions;
   std::vector<Label> labels;
@@ -184,6 +184,7 @@ struct Function {
   bool explicit_cluster = false;
   uint32_t min_ctas_per_sm = 0;
   uint32_t max_registers = 0;
+  uint32_t max_cluster_rank = 0;
   std::vector<std::string> pragmas;
   uint32_t line = 0;
   bool operator==(const Function& o) const {
@@ -192,7 +193,7 @@ struct Function {
            instructions == o.instructions && labels == o.labels && branch_tables == o.branch_tables &&
            prototypes == o.prototypes && locations == o.locations && max_ntid == o.max_ntid && req_ntid == o.req_ntid &&
            cluster == o.cluster && explicit_cluster == o.explicit_cluster && min_ctas_per_sm == o.min_ctas_per_sm &&
-           max_registers == o.max_registers && pragmas == o.pragmas;
+           max_registers == o.max_registers && max_cluster_rank == o.max_cluster_rank && pragmas == o.pragmas;
   }
 };
 
@@ -205,7 +206,7 @@ struct Module {
   bool debug = false;          // .target ..., debug
   std::vector<std::string> files;     // index = the number in `.file N "path"`; gaps are empty
   std::vector<Variable> variables;
-  std::vector<Function> functions;
+  std::vector<Function> functions;    // one a name: a definition takes the place of its declaration
   std::vector<std::pair<std::string, std::string>> aliases;  // .alias a, b
 
   const Function* find_function(std::string_view function_name) const;  // the definition if there is one
