@@ -1,0 +1,90 @@
+// Roofs, ridge points, waves and the predicted bound, with values by hand.
+#include "model/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tw::model {
+namespace {
+
+DeviceSpec device(const char* id) {
+  auto spec = load_device_spec(id);
+  EXPECT_TRUE(spec.ok()) << spec.error().to_string();
+  return *spec;
+}
+
+TEST(Roofline, RoofsNameTheirBasis) {
+  const DeviceSpec h200 = device("h200");
+  const auto datasheet = memory_roofs(h200, Basis::kDatasheet);
+  EXPECT_EQ(datasheet.front().level, "DRAM");
+  EXPECT_DOUBLE_EQ(datasheet.front().gb_per_s, 4800);
+  EXPECT_EQ(datasheet.front().basis, "datasheet");
+  EXPECT_EQ(datasheet.back().level, "shared");
+  EXPECT_NEAR(datasheet.back().gb_per_s, 132 * 1.98e9 * 128 * 1e-9, 1);
+  const auto measured = memory_roofs(h200, Basis::kMeasured);
+  EXPECT_DOUBLE_EQ(measured.front().gb_per_s, 4240);
+  EXPECT_EQ(measured.front().basis, "measured");
+  EXPECT_DOUBLE_EQ(pipe_roofs(h200, Basis::kMeasured).front().tflops, 52);
+  // No measurement of an L40S: the measured basis falls back and says so.
+  EXPECT_EQ(memory_roofs(device("l40s"), Basis::kMeasured).front().basis, "datasheet");
+}
+
+TEST(Roofline, AttainableIsTheLowerRoof) {
+  const PipeRoof pipe{"FP32", 60, "datasheet"};
+  const MemoryRoof dram{"DRAM", 3000, "datasheet"};
+  EXPECT_DOUBLE_EQ(ridge(pipe, dram), 20);
+  EXPECT_DOUBLE_EQ(attainable_tflops(pipe, dram, 10), 30);
+  EXPECT_DOUBLE_EQ(attainable_tflops(pipe, dram, 20), 60);
+  EXPECT_DOUBLE_EQ(attainable_tflops(pipe, dram, 1000), 60);
+}
+
+TEST(Waves, TailAndBalance) {
+  const DeviceSpec h200 = device("h200");  // 132 SMs
+  Waves w = waves(h200, {132 * 8, 8});
+  EXPECT_DOUBLE_EQ(w.waves, 1);
+  EXPECT_EQ(w.tail_blocks, 0u);
+  EXPECT_DOUBLE_EQ(w.balance, 1);
+  w = waves(h200, {132 * 8 + 1, 8});
+  EXPECT_EQ(w.full_waves, 1u);
+  EXPECT_EQ(w.tail_blocks, 1u);
+  EXPECT_NEAR(w.wave_efficiency, 1057.0 / 2112, 1e-12);
+  EXPECT_EQ(w.busiest_sm_blocks, 9u);
+  EXPECT_NEAR(w.balance, 1057.0 / (132 * 9), 1e-12);
+  w = waves(h200, {1, 8});
+  EXPECT_NEAR(w.balance, 1.0 / 132, 1e-12);
+  EXPECT_EQ(waves(h200, {}).busiest_sm_blocks, 0u);
+  EXPECT_TRUE(std::isfinite(waves(h200, {UINT64_MAX, 32}).balance));
+}
+
+TEST(Predict, TheLargestBoundIsNamed) {
+  const DeviceSpec h100 = device("h100");
+  KernelWork work;
+  work.dram_bytes = 3.35e9;                              // 1 ms
+  work.fp32_instructions = 132 * 1.98e9 * 128 * 0.5e-3;  // 0.5 ms
+  Prediction p = predict(h100, Basis::kDatasheet, work, {132 * 100, 8});
+  EXPECT_EQ(p.bound, "DRAM");
+  EXPECT_NEAR(p.seconds, 1e-3, 1e-9);
+  ASSERT_EQ(p.bounds.size(), 2u);
+  EXPECT_NEAR(p.bounds[1].speed_of_light, 0.5, 1e-6);
+  // One block: its SM has the whole work, and DRAM does not care.
+  p = predict(h100, Basis::kDatasheet, work, {1, 8});
+  EXPECT_EQ(p.bound, "FP32 pipe");
+  EXPECT_NEAR(p.seconds, 0.5e-3 * 132, 1e-6);
+  // Against a measured time.
+  p = predict(h100, Basis::kDatasheet, work, {132 * 100, 8}, 2e-3);
+  EXPECT_NEAR(p.bounds[0].speed_of_light, 0.5, 1e-6);
+  EXPECT_EQ(predict(h100, Basis::kDatasheet, {}, {}).seconds, 0);
+}
+
+TEST(Predict, SharedWavefrontsTakeOneClockEach) {
+  const DeviceSpec h200 = device("h200");
+  KernelWork work;
+  work.shared_wavefronts = 132 * 1.98e6;  // 1.98e6 clocks on each SM
+  const Prediction p = predict(h200, Basis::kDatasheet, work, {132, 1});
+  EXPECT_EQ(p.bound, "shared memory");
+  EXPECT_NEAR(p.seconds, 1e-3, 1e-9);
+}
+
+}  // namespace
+}  // namespace tw::model
