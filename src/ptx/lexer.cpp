@@ -108,7 +108,8 @@ Token Lexer::next() {
     const char* p = begin + 1;
     while (p < end_ && has(*p, kWord)) ++p;
     at_ = p;
-    return make(TokenKind::identifier, begin, p);
+    const bool lone = c == '%' && p == begin + 1;  // the operator of constant expressions
+    return make(lone ? TokenKind::punctuator : TokenKind::identifier, begin, p);
   }
   if (has(c, kDigit)) return number(begin);
   if (c == '.') {

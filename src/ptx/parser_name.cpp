@@ -96,6 +96,7 @@ void Parser::begin_function() {
   scopes_.clear();
   scopes_.emplace_back();  // depth 0: parameters
   vectors_.clear();
+  hidden_ranges_.clear();
   references_.clear();
   inner_ranges_ = 0;
 }
@@ -218,8 +219,13 @@ bool Parser::declare_range(const Token& name, Type type, uint64_t count) {
         name,
         fmt::format("'{}<...>' is already declared in this scope: choose another name", name.text));
   scopes_.back().undo.push_back({Scope::Undo::What::range, n, {}, {}, f.range});
-  f.range =
-      Range{function_number_, type, static_cast<uint16_t>(at_depth), static_cast<uint32_t>(count)};
+  uint32_t outer = kNone;
+  if (f.range.function == function_number_ && f.range.count != 0) {
+    outer = static_cast<uint32_t>(hidden_ranges_.size());
+    hidden_ranges_.push_back(f.range);
+  }
+  f.range = Range{function_number_, type, static_cast<uint16_t>(at_depth),
+                  static_cast<uint32_t>(count), outer};
   if (at_depth > 1) ++inner_ranges_;
   return true;
 }
@@ -237,14 +243,15 @@ bool Parser::from_range(uint32_t name, uint32_t from_depth, Local& found) {
     if (c == '0' && digits > 1) continue;  // %r<100> does not declare %r007
     const uint32_t prefix = names_.find(text.substr(0, text.size() - digits));
     if (prefix == NameTable::kEmpty) continue;
-    const Range& range = facts_[prefix].range;
-    if (range.function != function_number_ || value >= range.count || range.depth < from_depth)
-      continue;
-    if (any && range.depth <= found.depth) continue;
+    const Range* range = &facts_[prefix].range;
+    if (range->function != function_number_ || range->count == 0) continue;
+    while (value >= range->count && range->outer != kNone) range = &hidden_ranges_[range->outer];
+    if (value >= range->count || range->depth < from_depth) continue;
+    if (any && range->depth <= found.depth) continue;
     any = true;
     found.kind = Local::Kind::declared;
-    found.type = range.type;
-    found.depth = range.depth;
+    found.type = range->type;
+    found.depth = range->depth;
   }
   return any;
 }

@@ -76,17 +76,16 @@ bool Parser::operand(Operand& result, uint32_t nesting) {
     case TokenKind::punctuator:
       if (token_.is('{')) return vector_operand(result, nesting + 1);
       if (token_.is('[')) return address_operand(result, nesting + 1);
-      if (token_.is('!')) {
+      if (token_.is('!')) {  // before a name: a negated predicate; before a number: the operator
+        Lexer ahead = lexer_;
+        if (ahead.next().kind != TokenKind::identifier) break;
         const Token mark = token_;
         advance();
-        if (token_.kind == TokenKind::identifier) {
-          if (!operand_name(result)) return false;
-          if (result.kind != Operand::Kind::reg)
-            return fail(mark, "'!' needs a predicate register behind it");
-          result.negated = true;
-          return true;
-        }
-        return unexpected("a predicate register after '!'");
+        if (!operand_name(result)) return false;
+        if (result.kind != Operand::Kind::reg)
+          return fail(mark, "'!' needs a predicate register behind it");
+        result.negated = true;
+        return true;
       }
       break;
     default:

@@ -65,6 +65,7 @@ struct Range {
   Type type = Type::none;
   uint16_t depth = 0;
   uint32_t count = 0;
+  uint32_t outer = kNone;  // into Parser::hidden_ranges_: the range of the same prefix it hides
 };
 
 struct VectorRegister {  // .reg .v4 .f32 %v
@@ -241,6 +242,7 @@ class Parser {
   uint32_t function_number_ = 0;  // generation of Local, LocalLabel, Range
   std::vector<Scope> scopes_;
   std::vector<VectorRegister> vectors_;
+  std::vector<Range> hidden_ranges_;
   uint32_t inner_ranges_ = 0;  // register ranges declared in nested scopes that are open
   std::vector<LabelReference> references_;
   std::vector<Operand> operands_;
