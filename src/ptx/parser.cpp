@@ -129,6 +129,15 @@ Result<Module> Parser::run() {
   return std::move(module_);
 }
 
+bool Parser::address_size() {
+  advance();
+  const Token at = token_;
+  if (!expect_unsigned("64 or 32", module_.address_bits)) return false;
+  if (module_.address_bits != 64 && module_.address_bits != 32)
+    return fail(at, "an address has 64 or 32 bits");
+  return true;
+}
+
 // .version 9.0  .target sm_90a [, debug ...]  [.address_size 64]
 bool Parser::module_header() {
   if (!is_directive("version")) return unexpected(".version, the first line of PTX,");
@@ -175,12 +184,7 @@ bool Parser::module_header() {
     }
   } while (accept(','));
   if (!known) return unexpected("a target such as sm_90");
-  if (accept_directive("address_size")) {
-    const Token at = token_;
-    if (!expect_unsigned("64 or 32", module_.address_bits)) return false;
-    if (module_.address_bits != 64 && module_.address_bits != 32)
-      return fail(at, "an address has 64 or 32 bits");
-  }
+  if (is_directive("address_size")) return address_size();
   return true;
 }
 
@@ -223,9 +227,7 @@ bool Parser::module_statement() {
     } while (accept(','));
     return expect(';', "after .pragma");
   }
-  if (accept_directive("address_size")) {
-    return expect_unsigned("64 or 32", module_.address_bits);
-  }
+  if (is_directive("address_size")) return address_size();
   if (token_.is('@')) {  // @@DWARF of PTX 2 and older
     lexer_.skip_line();
     advance();

@@ -152,6 +152,7 @@ class Parser {
 
   // parser.cpp
   bool module_header();
+  bool address_size();
   bool module_statement();
   bool linkage(Linkage& linkage);
   bool alias();
