@@ -1,0 +1,32 @@
+// The twin of shared_memory_sized_wrongly.cu without the hazard: the launch asks for both tiles.
+//
+// expect: none
+#include "lesson.h"
+
+constexpr int kTile = 16;
+
+__global__ void gemm(const float* a, const float* b, float* c, int n, int k) {
+  extern __shared__ float tiles[];  // kTile * kTile elements of A, then as many of B
+  float* a_tile = tiles;
+  float* b_tile = tiles + kTile * kTile;
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int row = blockIdx.y * kTile + ty, col = blockIdx.x * kTile + tx;
+  float sum = 0.0f;
+  for (int k0 = 0; k0 < k; k0 += kTile) {
+    a_tile[ty * kTile + tx] = a[row * k + k0 + tx];
+    b_tile[ty * kTile + tx] = b[(k0 + ty) * n + col];
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) sum += a_tile[ty * kTile + i] * b_tile[i * kTile + tx];
+    __syncthreads();
+  }
+  c[row * n + col] = sum;
+}
+
+int main() {
+  const lesson::GemmShape s = {32, 32, 32};
+  const auto launch = [&](const float* a, const float* b, float* c) {
+    constexpr int kBytes = 2 * kTile * kTile * sizeof(float);
+    gemm<<<dim3(s.n / kTile, s.m / kTile), dim3(kTile, kTile), kBytes>>>(a, b, c, s.n, s.k);
+  };
+  return lesson::run_gemm(s, lesson::Result::kMustBeRight, launch);
+}
