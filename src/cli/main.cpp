@@ -1,0 +1,25 @@
+// The command `tilewright`. Phases: declare the sub-commands, parse, run the one that was named.
+// After parsing, exactly one sub-command has run (CLI11 calls its callback). Exit status: 0, 2 for
+// a command line that makes no sense; a sub-command chooses its own by throwing CLI::RuntimeError.
+#include <CLI/CLI.hpp>
+
+#include "cli/model.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Run, check and profile CUDA programs without a GPU, and calculate what bounds them."};
+  app.name("tilewright");
+  app.set_version_flag("--version", "tilewright " TILEWRIGHT_VERSION);
+  app.require_subcommand(1);
+
+  tw::cli::add_model_command(app);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& e) {
+    return e.get_exit_code();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return 0;
+}
