@@ -182,9 +182,11 @@ Result<View> view_banks(const BanksQuery& query) {
                                        : fmt::format(", lanes {}-{}, one of {} passes", first_lane,
                                                      first_lane + lanes - 1, map.count.groups));
   view.text += bank_table(banks);
-  if (survey.positions > 1)
+  if (survey.worst.count.wavefronts == survey.best.count.wavefronts)
+    view.text += fmt::format("\n  The same at all {} {}s.\n", survey.positions, query.access);
+  else
     view.text +=
-        fmt::format("\n  Over {} {}s: at worst {} wavefronts ({} {}), at best {}, {} on average.\n",
+        fmt::format("\n  Over {} {}s: {} wavefronts at worst ({} {}), {} at best, {} on average.\n",
                     survey.positions, query.access, survey.worst.count.wavefronts, query.access,
                     survey.worst_first, survey.best.count.wavefronts,
                     report::three_digits(survey.mean_wavefronts));
@@ -220,7 +222,7 @@ Result<View> view_banks(const BanksQuery& query) {
   other.pad = 0;
   other.xor_swizzle = true;
   add_layout("XOR swizzle", other);
-  view.text += "\n" + layouts.to_string();
+  view.text += '\n' + layouts.to_string();
 
   ordered_json json{{"schema", 1}, {"command", "banks"}};
   json["input"] = {{"rows", array.rows},

@@ -111,10 +111,20 @@ Result<View> view_occupancy(const OccupancyQuery& query) {
     return Error{"this block cannot run on " + device->name + ": " + o.why_zero, "", 0, 0};
 
   View view;
-  view.text = fmt::format("{} {} of {} threads per SM on {}: {} of {} warps, occupancy {}; {}.\n\n",
+  view.text = fmt::format("{} {} of {} threads per SM on {}: {} of {} warps, occupancy {}; {}.\n",
                           o.blocks_per_sm, o.blocks_per_sm == 1 ? "block" : "blocks", block.threads,
                           device->name, o.warps_per_sm, o.max_warps_per_sm, percent(o.fraction()),
                           limiters_text(o));
+  const model::Waves w = waves(*device, {grid, o.blocks_per_sm});
+  if (grid != 0)
+    view.text += fmt::format(
+        "{} blocks make {} waves of {}, {}; with {} on the busiest SM, {} of the SMs' time is "
+        "used.\n",
+        grid, report::three_digits(w.waves), w.blocks_per_wave,
+        w.tail_blocks == 0 ? std::string("no tail")
+                           : fmt::format("the last one holds {}", w.tail_blocks),
+        w.busiest_sm_blocks, percent(w.balance));
+  view.text += '\n';
   TextTable limits("lrll");
   limits.add_row({"resource", "blocks per SM", "a block takes", "an SM has"});
   limits.add_row({"warps", blocks_text(o.limit_warps), fmt::format("{}", o.warps_per_block),
@@ -138,7 +148,7 @@ Result<View> view_occupancy(const OccupancyQuery& query) {
     view.text +=
         fmt::format("\n  More than {} needs cudaFuncAttributeMaxDynamicSharedMemorySize.\n",
                     binary_bytes(device->shared_per_block));
-  if (const std::string text = advice(*device, block, o); !text.empty()) view.text += "\n" + text;
+  if (const std::string text = advice(*device, block, o); !text.empty()) view.text += '\n' + text;
 
   const std::vector<WhatIf> threads = vary_threads(*device, block);
   const std::vector<WhatIf> registers = steps(vary_registers(*device, block));
@@ -155,7 +165,7 @@ Result<View> view_occupancy(const OccupancyQuery& query) {
   add_what_if(what_if, "shared <=", shared_steps, 10, [](uint64_t v) {
     return v < 1024 ? fmt::format("{}", v) : fmt::format("{}K", v / 1024);
   });
-  view.text += "\n" + what_if.to_string();
+  view.text += '\n' + what_if.to_string();
 
   ordered_json json{{"schema", 1}, {"command", "occupancy"}, {"gpu", device->id}};
   json["input"] = {{"threads", block.threads},
@@ -179,14 +189,6 @@ Result<View> view_occupancy(const OccupancyQuery& query) {
                      {"registers", what_if_json(registers)},
                      {"shared_bytes", what_if_json(shared_steps)}};
   if (grid != 0) {
-    const model::Waves w = waves(*device, {grid, o.blocks_per_sm});
-    view.text += fmt::format(
-        "\n  Grid of {} blocks: {} waves of {}; {}. The busiest of {} SMs gets {} blocks: {} of "
-        "the SMs' time is used.\n",
-        grid, report::three_digits(w.waves), w.blocks_per_wave,
-        w.tail_blocks == 0 ? std::string("no tail")
-                           : fmt::format("the last wave holds {}", w.tail_blocks),
-        device->sm_count, w.busiest_sm_blocks, percent(w.balance));
     json["grid"] = {{"blocks", grid},
                     {"waves", w.waves},
                     {"blocks_per_wave", w.blocks_per_wave},

@@ -133,7 +133,7 @@ Result<View> view_roofline(const RooflineQuery& query) {
                               {"basis", level.basis},
                               {"ridge", ridge(*pipe, level)}});
   }
-  view.text += "\n" + roofs.to_string();
+  view.text += '\n' + roofs.to_string();
   if (std::none_of(levels.begin(), levels.end(), [](const auto& l) { return l.level == "L2"; }))
     view.text += "  L2: no roof, as its bandwidth is neither stated by the vendor nor measured\n";
 
@@ -148,7 +148,7 @@ Result<View> view_roofline(const RooflineQuery& query) {
                              {"basis", p.basis},
                              {"dram_ridge", ridge(p, levels.front())}});
   }
-  view.text += "\n" + peaks.to_string();
+  view.text += '\n' + peaks.to_string();
   view.json = json.dump(2) + "\n";
   return view;
 }

@@ -117,7 +117,7 @@ Result<View> view_gemm_traffic(const GemmQuery& query) {
     add(tile_name, tiled.read_bytes, tiled.write_bytes, tiled.intensity, tiled.load_sectors);
   const double once = naive->compulsory_bytes - naive->write_bytes;
   add("every input once", once, naive->write_bytes, naive->flops / once, -1);
-  view.text += "\n" + table.to_string();
+  view.text += '\n' + table.to_string();
   view.text += fmt::format("\n  {} GFLOP. FLOP/B leaves the write of C out, as textbooks do",
                            three_digits(naive->flops * 1e-9));
   if (tiled_given) {
@@ -193,7 +193,7 @@ Result<View> view_transpose_traffic(const TransposeQuery& query) {
   auto padded = transpose_traffic(shape);
   if (!padded.ok()) return std::move(padded).error();
   if (query.pad != 0) add(fmt::format("tiled [32][{}]", 32 + query.pad), *padded, true);
-  view.text += "\n" + table.to_string();
+  view.text += '\n' + table.to_string();
   view.text += fmt::format(
       "\n  Per request of 32 lanes; {:.0f} sectors of 32 bytes would hold what it asks for.\n",
       naive->ideal_sectors_per_request);
@@ -237,7 +237,7 @@ Result<View> view_vector_add_traffic(const VectorAddQuery& query) {
   table.add_row({"", "bytes", "at DRAM speed"});
   table.add_row({"read", decimal_bytes(traffic->bytes * 2 / 3), duration(best * 2 / 3)});
   table.add_row({"written", decimal_bytes(traffic->bytes / 3), duration(best / 3)});
-  view.text += "\n" + table.to_string();
+  view.text += '\n' + table.to_string();
   view.json = json.dump(2) + "\n";
   return view;
 }

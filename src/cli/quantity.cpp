@@ -1,6 +1,8 @@
 // See quantity.h. std::from_chars: no locale, no exceptions.
 #include "cli/quantity.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -13,7 +15,7 @@ struct Split {
 };
 
 Error refuse(std::string_view text, const char* expected) {
-  return Error{"\"" + std::string(text) + "\" is not " + expected, "", 0, 0};
+  return Error{fmt::format("\"{}\" is not {}", text, expected), "", 0, 0};
 }
 
 bool split(std::string_view text, Split& out) {
