@@ -21,8 +21,7 @@ inline void check(cudaError_t status, const char* file = __builtin_FILE(),
   std::exit(1);
 }
 
-// After a launch: the launch itself (bad configuration), then the run (illegal access and the
-// like).
+// After a launch: the launch itself (bad configuration), then the run (illegal access, ...).
 inline void check_kernel(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   check(cudaGetLastError(), file, line);
   check(cudaDeviceSynchronize(), file, line);
