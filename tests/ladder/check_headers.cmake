@@ -1,5 +1,6 @@
 # The rules of the ladder that a reader relies on: steps are numbered without gaps, each header has the fixed
-# fields in order, "Next" of a step names the step that follows, and kernels/README.md lists every step.
+# fields in order, "Next" of a step names the step that follows, kernels/README.md lists every step and
+# every counter that an Expect uses, and the sectors per request are the quotient of the two sums.
 #
 #   cmake -DROOT=source folder -P check_headers.cmake
 set(problems "")
@@ -34,6 +35,27 @@ foreach(family gemm transpose)
     if(NOT readme MATCHES "\\| *\\[?`?${family}/${name}[`\\.]")
       string(APPEND problems "kernels/README.md: no row for ${family}/${name}\n")
     endif()
+    string(REGEX MATCHALL "//   [a-z_]+ +[0-9]+" counters "${text}")
+    foreach(name sectors_ld requests_ld sectors_per_request_ld sectors_st requests_st sectors_per_request_st)
+      set(counter_${name} 0)  # not the value of the step before
+      if(NOT "${counters}" MATCHES " ${name} ")
+        string(APPEND problems "${family}/${step}: Expect lacks ${name}\n")
+      endif()
+    endforeach()
+    foreach(counter IN LISTS counters)
+      string(REGEX MATCH "([a-z_]+) +([0-9]+)" matched "${counter}")
+      set(counter_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+      string(REGEX REPLACE "_st$" "_ld" listed ${CMAKE_MATCH_1})  # the table has one row for both
+      if(NOT readme MATCHES "`${listed}`")
+        string(APPEND problems "${family}/${step}: kernels/README.md explains no counter ${listed}\n")
+      endif()
+    endforeach()
+    foreach(op ld st)
+      math(EXPR product "${counter_sectors_per_request_${op}} * ${counter_requests_${op}}")
+      if(NOT product EQUAL counter_sectors_${op})
+        string(APPEND problems "${family}/${step}: sectors_${op} is not requests times sectors per request\n")
+      endif()
+    endforeach()
     string(REGEX MATCHALL "\n" lines "${text}")
     list(LENGTH lines length)
     if(length GREATER 200)
