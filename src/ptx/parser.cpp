@@ -28,7 +28,7 @@
 // parts and the limits. What can only be known at the end is filled in then: labels when their
 // scope ends, names of inlined functions when .debug_str has been read.
 //
-// Tested by tests/unit/ptx and fuzz/ptx_fuzz.cpp.
+// Tested by tests/unit/ptx and fuzz/ptx_parse.cpp.
 #include "ptx/parser.h"
 
 #include <fmt/format.h>

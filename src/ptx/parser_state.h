@@ -157,7 +157,6 @@ class Parser {
   bool linkage(Linkage& linkage);
   bool alias();
   bool section();
-  void finish();
 
   // parser_variable.cpp
   bool declaration(Declaration& declaration, bool parameter);

@@ -386,6 +386,8 @@ TEST(ModuleErrors, Places) {
             "x.ptx:2:9: unknown target option 'gfx90'");
   EXPECT_EQ(parse(".version 9.0\n.target sm_90b", "x.ptx").error().to_string(),
             "x.ptx:2:9: 'sm_90b' is no target: write sm_90, sm_90a or the like");
+  EXPECT_EQ(error_of(".address_size 34"), "1:15: an address has 64 or 32 bits");
+  EXPECT_EQ(error_of(".file 1 \"a\"\n.address_size 34"), "2:15: an address has 64 or 32 bits");
   EXPECT_EQ(error_of(".reg .b32 r;"),
             "1:1: registers at module level are not supported: declare them in a body");
   EXPECT_EQ(error_of("hello"),
