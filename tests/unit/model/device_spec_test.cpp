@@ -1,3 +1,4 @@
+// Device files: what they say, how they agree with themselves, and hostile texts.
 #include "model/device_spec.h"
 
 #include <gmock/gmock.h>

@@ -1,11 +1,15 @@
+// The wavefront rule against every measured row, a slow oracle built on sets, and partial masks.
 #include "shadow/banks.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include "lane_patterns.h"
 
@@ -73,6 +77,33 @@ TEST(Banks, RandomPatternsAndMasksAgainstSets) {
       ASSERT_EQ(got.groups, want.groups) << round;
     }
   }
+}
+
+// Partial masks, as an H200 counted them (tests/gpu/shared_masks.py).
+TEST(Banks, EveryMeasuredMask) {
+  std::ifstream in(TILEWRIGHT_SOURCE_DIR "/tests/data/lane-masks-h200.tsv");
+  if (!in) GTEST_SKIP() << "not measured yet: run tests/gpu/shared_masks.py on an H200";
+  std::string line;
+  std::getline(in, line);  // column names
+  int rows = 0;
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    std::string name, mask_text, op;
+    uint32_t width = 0, wavefronts = 0, conflicts = 0, address[32];
+    fields >> name >> width >> mask_text >> op >> wavefronts >> conflicts;
+    for (uint32_t& a : address) {
+      fields >> a;
+      a *= width;
+    }
+    ASSERT_TRUE(fields) << line;
+    const auto mask = static_cast<uint32_t>(std::stoul(mask_text, nullptr, 16));
+    const BankCount got =
+        count_banks(address, mask, width, op == "ld" ? SharedAccess::kLoad : SharedAccess::kStore);
+    EXPECT_EQ(got.wavefronts, wavefronts) << line;
+    EXPECT_EQ(got.conflicts(), conflicts) << line;
+    ++rows;
+  }
+  EXPECT_GE(rows, 1000);
 }
 
 TEST(Banks, NoActiveLane) {

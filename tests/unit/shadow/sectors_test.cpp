@@ -1,3 +1,4 @@
+// The sector rule against every measured row and a slow oracle built on sets.
 #include "shadow/sectors.h"
 
 #include <gtest/gtest.h>
