@@ -1,0 +1,222 @@
+#include "emu/cta.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "emu/memory.h"
+
+namespace tw::emu {
+namespace {
+
+// The handlers leave the upper halves of vector registers dirty; other code should not pay for that.
+#if defined(__x86_64__)
+[[gnu::target("avx")]] void clear_vector_state() { _mm256_zeroupper(); }
+bool has_avx() {
+  static const bool yes = __builtin_cpu_supports("avx");
+  return yes;
+}
+#endif
+
+void execute(Warp& warp) {
+  const Op* op = warp.pc;
+  char* frame = warp.frame;
+#if TW_TAIL_CALLS
+  if (op != nullptr) op->run(op, frame, &warp);
+#else
+  while (op != nullptr) op = op->run(op, frame, &warp);
+#endif
+#if defined(__x86_64__)
+  if (has_avx()) clear_vector_state();
+#endif
+}
+
+uint32_t lane_value(LaneInit what, uint32_t lane, uint32_t thread, const std::array<uint32_t, 3>& shape) {
+  switch (what) {
+    case LaneInit::tid_x: return thread % shape[0];
+    case LaneInit::tid_y: return thread / shape[0] % shape[1];
+    case LaneInit::tid_z: return thread / shape[0] / shape[1];
+    case LaneInit::lane_id: return lane;
+    case LaneInit::lanemask_eq: return 1u << lane;
+    case LaneInit::lanemask_lt: return (1u << lane) - 1;
+    case LaneInit::lanemask_le: return (1u << lane) | ((1u << lane) - 1);
+    case LaneInit::lanemask_gt: return ~((1u << lane) | ((1u << lane) - 1));
+    case LaneInit::lanemask_ge: return ~((1u << lane) - 1);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AlignedFree::operator()(char* p) const { std::free(p); }
+
+AlignedBytes aligned_bytes(size_t bytes) {
+  size_t rounded = (bytes + 127) / 64 * 64;
+  char* p = static_cast<char*>(std::aligned_alloc(64, rounded));
+  if (p == nullptr) throw std::bad_alloc();
+  std::memset(p, 0, rounded);
+  return AlignedBytes(p);
+}
+
+Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state.program) {
+  const auto& shape = program.block_shape;
+  threads = shape[0] * shape[1] * shape[2];
+  uint32_t count = (threads + kLanes - 1) / kLanes;
+  warps.resize(count);
+  frames = aligned_bytes(size_t(program.frame_bytes) * count);
+  shared_bytes = state.shared_bytes;
+  shared = aligned_bytes(shared_bytes);
+  local_bytes = program.local_bytes;
+  local = aligned_bytes(local_bytes * count * kLanes);
+  for (uint32_t w = 0; w < count; ++w) {
+    Warp& warp = warps[w];
+    warp.frame = frames.get() + size_t(program.frame_bytes) * w;
+    warp.cta = this;
+    warp.index = w;
+    warp.shared = reinterpret_cast<uint8_t*>(shared.get());
+    warp.shared_bytes = uint32_t(shared_bytes);
+    for (auto [offset, value] : state.uniforms) std::memcpy(warp.frame + offset, &value, 8);
+    std::memcpy(warp.frame + program.parameter_offset, state.launch->parameters.data(), program.parameter_bytes);
+    uint64_t index64 = w;
+    std::memcpy(warp.frame + kWarpId * 8, &index64, 8);
+    for (const LaneInitSlot& slot : program.lane_inits) {
+      uint32_t* to = reinterpret_cast<uint32_t*>(warp.frame + slot.offset);
+      for (uint32_t l = 0; l < (slot.uniform ? 1 : kLanes); ++l) to[l] = lane_value(slot.what, l, w * kLanes + l, shape);
+    }
+  }
+}
+
+void Cta::begin(uint64_t number, Worker& worker) {
+  const Dim3& grid = state.launch->grid;
+  linear = number;
+  index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y), uint32_t(number / grid.x / grid.y)};
+  live = threads;
+  barriers.fill({});
+  if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
+  for (uint32_t w = 0; w < warps.size(); ++w) {
+    Warp& warp = warps[w];
+    uint32_t lanes = std::min(kLanes, threads - w * kLanes);
+    warp.active = lanes == kLanes ? kFullMask : (1u << lanes) - 1;
+    warp.exited = ~warp.active;
+    warp.join = -1;
+    warp.state = WarpState::ready;
+    warp.split = false;
+    warp.path_count = 0;
+    warp.worker = &worker;
+    warp.sites = worker.sites.data();
+    for (Join& j : warp.joins) j.live = false;
+    warp.pc = block_code(warp, 0, warp.active);
+    for (uint32_t i = 0; i < 3; ++i) *reinterpret_cast<uint64_t*>(warp.frame + 8 * (kCtaidX + i)) = index[i];
+  }
+}
+
+CtaState Cta::run(Worker& worker) {
+  for (;;) {
+    bool progress = false, alive = false, yielded = false;
+    for (Warp& warp : warps) {
+      if (warp.state == WarpState::done) continue;
+      alive = true;
+      if (warp.state == WarpState::yielded) {
+        yielded = true;
+        continue;
+      }
+      if (warp.state != WarpState::ready) continue;
+      progress = true;
+      warp.worker = &worker;
+      warp.sites = worker.sites.data();
+      warp.fuel = state.fuel;
+      if (warp.pc == nullptr) {
+        warp.pc = next_path(warp);
+        if (warp.pc == nullptr) continue;
+      }
+      execute(warp);
+      if (warp.state == WarpState::faulted) return CtaState::faulted;
+      if (warp.state == WarpState::yielded) {
+        yielded = true;
+        rotate(warp);
+      } else if (warp.state == WarpState::done) {
+        warp.pc = nullptr;
+      }
+    }
+    if (!alive) return CtaState::done;
+    if (progress) continue;
+    if (!yielded) return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
+    for (Warp& warp : warps)
+      if (warp.state == WarpState::yielded) warp.state = WarpState::ready;
+    return CtaState::yielded;
+  }
+}
+
+bool Cta::arrive(uint32_t id, uint32_t required, uint32_t count) {
+  Barrier& b = barriers[id];
+  b.arrived += count;
+  b.required = required;
+  uint32_t wanted = required == 0 ? live : required;
+  if (b.arrived < wanted) return false;
+  release(id);
+  return true;
+}
+
+void Cta::release(uint32_t id) {
+  barriers[id].arrived = 0;
+  for (Warp& warp : warps) {
+    if (warp.state == WarpState::barrier && warp.path_count == 0 && warp.barrier == id) {
+      warp.state = WarpState::ready;
+      continue;
+    }
+    for (uint32_t i = 0; i < warp.path_count; ++i) {
+      Path& path = warp.paths[i];
+      if (path.state != PathState::barrier || path.barrier != id) continue;
+      path.state = PathState::ready;
+      if (warp.state == WarpState::barrier) {
+        warp.state = WarpState::ready;
+        warp.pc = nullptr;  // run() picks a path
+      }
+    }
+  }
+}
+
+void Cta::lanes_exit(uint32_t count) {
+  live -= count;
+  if (live == 0) return;
+  for (uint32_t id = 0; id < kBarriers; ++id)
+    if (barriers[id].arrived != 0 && barriers[id].required == 0 && barriers[id].arrived >= live) release(id);
+}
+
+std::string Cta::describe(uint32_t w) const {
+  const Warp& warp = warps[w];
+  std::string text;
+  auto add = [&](const Op* pc, uint32_t mask, const char* what) {
+    if (pc == nullptr) return;
+    SitePlace place = place_of(program, pc->site);
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}:{}: {} ({}, lanes {:#010x})", place.file, place.line, place.text, what, mask);
+  };
+  if (warp.state == WarpState::barrier && warp.path_count == 0) add(warp.pc - 1, warp.active, "waits at barrier");
+  else if (warp.state != WarpState::done) add(warp.pc, warp.active, "running");
+  for (uint32_t i = 0; i < warp.path_count; ++i) {
+    const Path& p = warp.paths[i];
+    add(p.state == PathState::ready ? p.pc : p.pc - 1, p.mask, p.state == PathState::barrier ? "waits at barrier" : p.state == PathState::warp_sync ? "waits for lanes of its warp" : "ready");
+  }
+  return text;
+}
+
+bool Cta::fault_deadlock(Worker& worker) {
+  Fault& f = worker.fault;
+  f.kind = FaultKind::deadlock;
+  f.block = index;
+  std::set<std::string> places;
+  for (uint32_t w = 0; w < warps.size(); ++w)
+    if (warps[w].state != WarpState::done) places.insert(describe(w));
+  f.message = "deadlock: every thread of the block that has not exited waits, and nothing can release them:";
+  for (const std::string& p : places) f.message += "\n  " + p;
+  return true;
+}
+
+}  // namespace tw::emu

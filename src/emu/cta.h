@@ -1,0 +1,94 @@
+// One CTA in flight: its warps, their frames, shared and local memory, barriers. CTAs are the unit of
+// host parallelism; a CTA object is reused for the next CTA of the same launch.
+//
+// Tested by tests/unit/emu.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emu/device.h"
+#include "emu/op.h"
+#include "emu/program.h"
+
+namespace tw::emu {
+
+class MemoryMap;
+
+inline constexpr uint32_t kBarriers = 16;
+
+struct Barrier {
+  uint32_t arrived = 0;   // threads
+  uint32_t required = 0;  // threads; 0: every thread of the CTA that has not exited
+};
+
+// What stays the same for all CTAs of a launch.
+struct LaunchState {
+  const Program* program = nullptr;
+  const Launch* launch = nullptr;
+  const MemoryMap* memory = nullptr;
+  std::vector<std::pair<uint32_t, uint64_t>> uniforms;  // offset -> value: constants, grid size, ...
+  uint64_t shared_bytes = 0;   // static and dynamic
+  uint64_t parameter_address = 0;
+  int32_t fuel = 0;            // backward branches before a warp yields
+  std::atomic<bool> stop{false};
+  std::atomic<bool> interrupted{false};
+};
+
+// A host thread that runs CTAs.
+struct Worker {
+  LaunchState* state = nullptr;
+  std::vector<SiteCache> sites;
+  Fault fault;
+};
+
+enum class CtaState : uint8_t { yielded, done, faulted };
+
+struct AlignedFree { void operator()(char* p) const; };
+using AlignedBytes = std::unique_ptr<char[], AlignedFree>;
+AlignedBytes aligned_bytes(size_t bytes);
+
+struct Cta {
+  explicit Cta(LaunchState& state);
+
+  void begin(uint64_t linear, Worker& worker);  // CTA number `linear` of the grid
+  CtaState run(Worker& worker);                 // until it ends, faults, or every warp has yielded
+  std::string describe(uint32_t warp) const;    // where a warp stands
+
+  // Called by handlers.
+  bool arrive(uint32_t barrier, uint32_t required, uint32_t threads);  // true: the barrier is complete, all are released
+  void lanes_exit(uint32_t count);
+
+  LaunchState& state;
+  const Program& program;
+  std::array<uint32_t, 3> index{};
+  uint64_t linear = 0;
+  uint32_t threads = 0, live = 0;  // threads; those that have not exited
+  std::vector<Warp> warps;
+  AlignedBytes frames, shared, local;
+  uint64_t shared_bytes = 0, local_bytes = 0;  // local: a thread
+  std::array<Barrier, kBarriers> barriers{};
+
+ private:
+  void release(uint32_t barrier);
+  bool fault_deadlock(Worker& worker);
+};
+
+// ---- paths (paths.cpp) ----
+
+// Parks the running path and goes on with another; nullptr if none can run (the warp's state says why).
+const Op* next_path(Warp& warp);
+// The running path has ended by exit: completes joins that waited only for its lanes.
+const Op* path_ended(Warp& warp);
+const Op* diverge(const Op* op, Warp& warp, uint32_t taken);
+void park(Warp& warp, const Op* pc, PathState path_state);
+// After the fuel has run out: lets another path of the warp run if there is one.
+void rotate(Warp& warp);
+// Code of a block for a mask.
+const Op* block_code(const Warp& warp, uint32_t block, uint32_t mask);
+
+}  // namespace tw::emu

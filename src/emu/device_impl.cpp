@@ -1,0 +1,155 @@
+#include "emu/device_impl.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "emu/grid.h"
+#include "ptx/printer.h"
+
+namespace tw::emu {
+
+Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec, DeviceOptions options) {
+  uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes : spec.memory_bytes != 0 ? spec.memory_bytes : uint64_t{16} << 30;
+  Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes);
+  if (!memory.ok()) return memory.error();
+  if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
+  return std::unique_ptr<Device>(new DeviceImpl(spec, std::move(options), std::move(*memory)));
+}
+
+DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory) : spec_(spec), options_(std::move(options)), memory_(std::move(memory)), pool_(options_.threads) {}
+
+Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) { return memory_->allocate(bytes, kind); }
+
+uint8_t* DeviceImpl::host_pointer(uint64_t address, uint64_t bytes) const {
+  std::optional<Allocation> a = memory_->find(address);
+  if (!a || bytes > a->bytes || address - a->address > a->bytes - bytes) return nullptr;
+  return a->host + (address - a->address);
+}
+
+Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
+  auto loaded = std::make_unique<LoadedModule>();
+  loaded->module = std::move(module);
+  const ptx::Module& m = loaded->module;
+  loaded->symbols.variables.assign(m.variables.size(), 0);
+  for (size_t i = 0; i < m.variables.size(); ++i) {
+    const ptx::Variable& v = m.variables[i];
+    if (v.space != ptx::Space::global && v.space != ptx::Space::constant) continue;
+    if (v.linkage == ptx::Linkage::external) continue;
+    Result<uint64_t> address = memory_->allocate(std::max<uint64_t>(v.bytes, 1), v.managed ? AllocationKind::managed : AllocationKind::module, v.name);
+    if (!address.ok()) return address.error();
+    loaded->symbols.variables[i] = *address;
+    uint8_t* host = memory_->find(*address)->host;
+    std::memset(host, 0, v.bytes);
+    if (!v.initial.empty()) std::memcpy(host, v.initial.data(), std::min<size_t>(v.initial.size(), v.bytes));
+  }
+  for (size_t i = 0; i < m.variables.size(); ++i) {
+    const ptx::Variable& v = m.variables[i];
+    for (const ptx::Relocation& r : v.relocations) {
+      if (loaded->symbols.variables[i] == 0) continue;
+      if (r.symbol.kind != ptx::SymbolRef::Kind::module_variable) return Error{fmt::format("the initialiser of '{}' holds the address of a function, which is not supported", v.name), m.name, v.line};
+      uint64_t value = (loaded->symbols.variables[r.symbol.index] + uint64_t(r.addend)) >> (8 * r.byte_shift);
+      if (uint64_t(r.offset) + r.bytes > v.bytes || r.bytes > 8) return Error{fmt::format("an initialiser of '{}' lies outside the variable", v.name), m.name, v.line};
+      std::memcpy(memory_->find(loaded->symbols.variables[i])->host + r.offset, &value, r.bytes);
+    }
+  }
+  for (const ptx::Function& f : m.functions) {
+    if (!f.entry || !f.has_body) continue;
+    auto kernel = std::make_unique<Kernel>();
+    kernel->loaded = loaded.get();
+    kernel->function = &f;
+    KernelInfo& info = kernel->info;
+    info.name = f.name;
+    info.parameters = f.parameters;
+    uint32_t at = 0;
+    for (const ptx::Variable& p : f.parameters) {
+      at = (at + p.alignment - 1) / std::max(1u, p.alignment) * std::max(1u, p.alignment);
+      info.parameter_offsets.push_back(at);
+      at += uint32_t(p.bytes);
+    }
+    info.parameter_bytes = at;
+    uint64_t shared = 0, local = 0;
+    auto add = [](uint64_t& total, const ptx::Variable& v) {
+      uint64_t alignment = std::max(1u, v.alignment);
+      total = (total + alignment - 1) / alignment * alignment + v.bytes;
+    };
+    for (const ptx::Variable& v : m.variables)
+      if (v.space == ptx::Space::shared) add(shared, v);
+      else if (v.space == ptx::Space::constant) info.constant_bytes += v.bytes;
+    for (const ptx::Variable& v : f.variables) {
+      if (v.space == ptx::Space::shared) add(shared, v);
+      else if (v.space == ptx::Space::local) add(local, v);
+    }
+    info.static_shared_bytes = shared;
+    info.local_bytes = local;
+    info.registers = 32;
+    info.max_ntid = f.max_ntid, info.req_ntid = f.req_ntid, info.cluster = f.cluster;
+    uint32_t bound = f.max_ntid[0] != 0 ? f.max_ntid[0] * std::max(1u, f.max_ntid[1]) * std::max(1u, f.max_ntid[2]) : spec_.max_threads_per_block;
+    info.max_threads_per_block = std::min(bound, spec_.max_threads_per_block);
+    info.ptx_version = m.version;
+    info.target = m.target;
+    loaded->kernels.push_back(std::move(kernel));
+  }
+  LoadedModule* result = loaded.get();
+  std::lock_guard lock(modules_mutex_);
+  modules_.push_back(std::move(loaded));
+  return result;
+}
+
+void DeviceImpl::unload(LoadedModule* module) {
+  std::lock_guard lock(modules_mutex_);
+  for (uint64_t address : module->symbols.variables)
+    if (address != 0) (void)memory_->free(address);
+  std::erase_if(modules_, [&](const std::unique_ptr<LoadedModule>& m) { return m.get() == module; });
+}
+
+const Kernel* DeviceImpl::find_kernel(const LoadedModule& module, std::string_view name) const {
+  for (const auto& k : module.kernels)
+    if (k->info.name == name) return k.get();
+  return nullptr;
+}
+
+std::optional<Allocation> DeviceImpl::find_variable(const LoadedModule& module, std::string_view name) const {
+  for (size_t i = 0; i < module.module.variables.size(); ++i)
+    if (module.module.variables[i].name == name && module.symbols.variables[i] != 0) return memory_->find(module.symbols.variables[i]);
+  return std::nullopt;
+}
+
+Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape) {
+  Kernel& k = const_cast<Kernel&>(kernel);
+  std::lock_guard lock(k.mutex);
+  auto it = k.programs.find(shape);
+  if (it != k.programs.end()) return it->second.get();
+  DecodeOptions options;
+  options.block_shape = shape;
+  Result<std::unique_ptr<Program>> program = decode(k.loaded->module, *k.function, k.loaded->symbols, options, host_target());
+  if (!program.ok()) return program.error();
+  return (k.programs[shape] = std::move(*program)).get();
+}
+
+Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
+  Result<const Program*> program = program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z});
+  if (!program.ok()) return program.error();
+  return std::unique_ptr<GridRun>(new GridRunImpl(*this, launch, **program));
+}
+
+SitePlace place_of(const Program& program, uint32_t site) {
+  SitePlace place;
+  if (site >= program.sites.size()) return place;
+  const Site& s = program.sites[site];
+  if (s.instruction >= s.function->instructions.size()) return place;
+  const ptx::Instruction& in = s.function->instructions[s.instruction];
+  place.file = program.module->name;
+  place.line = in.line;
+  if (in.location != ptx::kNone) {
+    const ptx::SourceLocation& l = s.function->locations[in.location];
+    if (l.line != 0 && l.file < program.module->files.size()) {
+      place.file = program.module->files[l.file];
+      place.line = l.line;
+    }
+  }
+  place.text = ptx::print(*program.module, *s.function, in);
+  return place;
+}
+
+}  // namespace tw::emu

@@ -1,0 +1,376 @@
+// IR -> Ops: one array for warps with all 32 lanes, one for the others. Each instruction gets the
+// handler that fits its operands' shapes; what no handler takes directly (a scalar in a vector store)
+// is spread into scratch slots first. In the full array, runs of load-load-fma become one fused row.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+#include "emu/ir.h"
+#include "emu/machine_handlers.h"
+#include "isa/lane_rows.h"
+
+namespace tw::emu {
+namespace {
+
+constexpr uint32_t kScratchSlots = 4;
+
+class Emitter {
+ public:
+  explicit Emitter(Decoding& d) : d_(d), p_(*d.program) {}
+
+  Status run() {
+    collect_constants();
+    count_uses();
+    lane_base_ = (p_.uniform_bytes + 63) / 64 * 64;
+    scratch_ = lane_base_ + p_.frame_bytes;
+    p_.frame_bytes = scratch_ + kScratchSlots * 256;
+    // An odd number of cache lines: the frames of a CTA's warps then start in different cache sets.
+    p_.frame_bytes = (p_.frame_bytes / 64 | 1) * 64;
+    for (size_t i = 0; i < p_.lane_inits.size(); ++i) {
+      const IrRegister& r = d_.registers[d_.lane_init_registers[i]];
+      p_.lane_inits[i].offset = offset(d_.lane_init_registers[i]);
+      p_.lane_inits[i].uniform = r.scalar_slot;
+    }
+    p_.blocks.resize(d_.blocks.size());
+    for (bool full : {true, false}) {
+      full_ = full;
+      out_ = full ? &p_.full : &p_.masked;
+      for (uint32_t b = 0; b < d_.blocks.size(); ++b) {
+        (full ? p_.blocks[b].full : p_.blocks[b].masked) = uint32_t(out_->size());
+        if (Status s = block(b); !s.ok()) return s;
+      }
+      Op& end = push(nullptr, 0);
+      end.run = end_handler();
+    }
+    resolve_targets(p_.full, true);
+    resolve_targets(p_.masked, false);
+    return Unit{};
+  }
+
+ private:
+  // ---- operands ----
+
+  uint32_t offset(uint32_t reg) const {
+    const IrRegister& r = d_.registers[reg];
+    return r.scalar_slot ? r.slot : lane_base_ + r.slot;
+  }
+  bool scalar(const Source& s) const { return s.constant || (d_.registers[s.reg].scalar_slot && d_.registers[s.reg].bytes != 0) || (!s.constant && d_.registers[s.reg].bytes == 0); }
+  uint32_t offset(const Source& s) const { return s.constant ? constants_.at(s.value) : offset(s.reg); }
+
+  void collect_constants() {
+    auto add = [&](uint64_t value) {
+      auto [it, fresh] = constants_.try_emplace(value, p_.uniform_bytes);
+      if (!fresh) return;
+      p_.constants.push_back({p_.uniform_bytes, value});
+      p_.uniform_bytes += 8;
+    };
+    add(0);
+    for (const Ir& ir : d_.code)
+      for (uint32_t i = 0; i < ir.sources; ++i)
+        if (ir.s[i].constant) add(ir.s[i].value);
+  }
+
+  void count_uses() {
+    uses_.assign(d_.registers.size(), 0);
+    for (const Ir& ir : d_.code) {
+      for (uint32_t i = 0; i < ir.sources; ++i)
+        if (!ir.s[i].constant) ++uses_[ir.s[i].reg];
+      if (ir.guard != kNoReg) ++uses_[ir.guard];
+    }
+  }
+
+  Op& push(Handler run, uint32_t site) {
+    out_->emplace_back();
+    out_->back().run = run;
+    out_->back().site = site;
+    return out_->back();
+  }
+
+  template <class T> const T* own(std::shared_ptr<T> object) {
+    p_.owned.push_back(object);
+    return object.get();
+  }
+
+  // A lane slot that holds the source: its own, or a scratch slot it is spread into.
+  uint32_t lane_offset(const Source& s, uint8_t bytes, uint32_t scratch, uint32_t site) {
+    if (!scalar(s)) return offset(s);
+    isa::Type type = bytes == 8 ? isa::Type::b64 : bytes == 4 ? isa::Type::b32 : isa::Type::b16;
+    Op& op = push(find_entry(d_.target, isa::kRowMov, type, isa::Type::none)->fixed[0].handlers.full, site);
+    op.a = offset(s);
+    op.d = scratch_ + scratch * 256;
+    op.flags = kUniformA;
+    return op.d;
+  }
+
+  // ---- instructions ----
+
+  Status block(uint32_t b) {
+    const IrBlock& block = d_.blocks[b];
+    if (!full_ && block.join) {
+      Op& op = push(join_handler(), d_.code[block.begin].site);
+      op.block = b;
+    }
+    for (uint32_t i = block.begin; i < block.end; ++i) {
+      if (full_ && !d_.options.observed) dot_row(i, block.end);
+      if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
+    }
+    return Unit{};
+  }
+
+  Status instruction(const Ir& ir, uint32_t b) {
+    bool guarded = ir.guard != kNoReg && ir.kind != IrKind::branch && ir.kind != IrKind::exit;
+    if (!guarded) return plain(ir, b, full_);
+    // The lanes whose guard holds run the masked handler; then the mask is put back.
+    size_t at = out_->size();
+    Op& enter = push(builtin_handler(Builtin::skip_unless, full_, false), ir.site);
+    enter.a = offset(ir.guard);
+    enter.flags = ir.guard_negated ? kNegated : 0u;
+    if (Status s = plain(ir, b, false); !s.ok()) return s;
+    push(builtin_handler(Builtin::restore_mask, full_, false), ir.site);
+    (*out_)[at].imm = int64_t(out_->size() - at);  // ops to skip when no lane's guard holds
+    return Unit{};
+  }
+
+  Status plain(const Ir& ir, uint32_t b, bool full) {
+    switch (ir.kind) {
+      case IrKind::lane: lane(ir, full); break;
+      case IrKind::load: load(ir, full); break;
+      case IrKind::store: store(ir, full); break;
+      case IrKind::branch: branch(ir, b); break;
+      case IrKind::exit: {
+        bool uniform = ir.guard != kNoReg && uniform_predicate(ir.guard);
+        Op& op = push(exit_handler(full_, ir.guard != kNoReg, uniform, ir.guard_negated), ir.site);
+        if (ir.guard != kNoReg) op.a = offset(ir.guard);
+        op.e = b + 1;
+        break;
+      }
+      case IrKind::barrier:
+      case IrKind::machine: {
+        bool uniform = ir.destinations > 0 && d_.registers[ir.d[0]].scalar_slot;
+        Op op;
+        op.site = ir.site;
+        op.run = builtin_handler(static_cast<Builtin>(ir.builtin), full, uniform);
+        if (ir.sources > 0) op.a = offset(ir.s[0]), op.flags |= scalar(ir.s[0]) ? kUniformA : 0u;
+        if (ir.sources > 1) op.b = offset(ir.s[1]), op.flags |= scalar(ir.s[1]) ? kUniformB : 0u;
+        if (ir.destinations > 0) op.d = offset(ir.d[0]);
+        op.e = b + 1;
+        out_->push_back(op);
+        break;
+      }
+      case IrKind::nop: break;
+    }
+    return Unit{};
+  }
+
+  void lane(const Ir& ir, bool full) {
+    const HandlerSet* set = &ir.entry->runtime;
+    bool fixed = false;
+    for (const FixedHandlers& f : ir.entry->fixed)
+      if (f.mods == ir.mods) {
+        set = &f.handlers;
+        fixed = true;
+      }
+    Op op;
+    op.site = ir.site;
+    uint32_t uniform_bits = 0;
+    uint32_t* slots[kMaxSources] = {&op.a, &op.b, &op.c, &op.e};
+    for (uint32_t i = 0; i < ir.sources; ++i) {
+      *slots[i] = offset(ir.s[i]);
+      if (ir.entry->source_bytes[i] != 0 && scalar(ir.s[i])) uniform_bits |= 1u << i;
+    }
+    op.flags = uniform_bits;
+    op.d = offset(ir.d[0]);
+    if (!fixed) op.extra = own(std::make_shared<isa::Mods>(ir.mods));
+    const IrRegister& to = d_.registers[ir.d[0]];
+    bool scalar_result = to.shape.kind == Shape::uniform;
+    if (scalar_result) op.run = set->uniform;
+    else if (!full) op.run = set->masked;
+    else op.run = set->mixed[uniform_bits & 7] != nullptr && uniform_bits < 8 ? set->mixed[uniform_bits] : set->full;
+    out_->push_back(op);
+  }
+
+  AddressForm form_of(const Source& address, uint32_t lane_bytes) const {
+    if (scalar(address)) return AddressForm::uniform;
+    const Shape& s = d_.registers[address.reg].shape;
+    if (s.kind != Shape::affine) return AddressForm::lanes;
+    if (s.stride == 0) return AddressForm::broadcast;
+    if (s.stride == int64_t(lane_bytes)) return s.whole ? AddressForm::unit_warp : AddressForm::unit;
+    return AddressForm::lanes;
+  }
+
+  static uint32_t element_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1; }
+  static uint8_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
+
+  void load(const Ir& ir, bool full) {
+    MemoryKey key;
+    key.space = ir.space;
+    key.element = ir.element;
+    key.elements = ir.elements;
+    key.masked = !full;
+    key.form = form_of(ir.s[0], element_bytes(ir.element) * ir.elements);
+    key.uniform_value = d_.registers[ir.d[0]].shape.kind == Shape::uniform;
+    Op op;
+    op.site = ir.site;
+    op.a = offset(ir.s[0]);
+    op.imm = ir.offset;
+    uint32_t* slots[4] = {&op.d, &op.b, &op.c, &op.e};
+    for (uint32_t i = 0; i < ir.destinations; ++i) *slots[i] = offset(ir.d[i]);
+    op.run = d_.target.memory(key);
+    out_->push_back(op);
+  }
+
+  void store(const Ir& ir, bool full) {
+    MemoryKey key;
+    key.store = true;
+    key.space = ir.space;
+    key.element = ir.element;
+    key.elements = ir.elements;
+    key.masked = !full;
+    key.form = form_of(ir.s[0], element_bytes(ir.element) * ir.elements);
+    if (key.form == AddressForm::broadcast) key.form = AddressForm::lanes;
+    key.uniform_value = ir.elements == 1 && scalar(ir.s[1]);
+    uint32_t values[4] = {};
+    for (uint32_t i = 0; i < ir.elements; ++i) values[i] = ir.elements == 1 ? offset(ir.s[1]) : lane_offset(ir.s[i + 1], slot_bytes(ir.element), i, ir.site);
+    Op op;
+    op.site = ir.site;
+    op.a = offset(ir.s[0]);
+    op.imm = ir.offset;
+    op.d = values[0], op.b = values[1], op.c = values[2], op.e = values[3];
+    op.run = d_.target.memory(key);
+    out_->push_back(op);
+  }
+
+  bool uniform_predicate(uint32_t reg) const { return d_.registers[reg].shape.kind == Shape::uniform; }
+
+  void branch(const Ir& ir, uint32_t b) {
+    bool backward = ir.target <= b;
+    Op op;
+    op.site = ir.site;
+    op.e = ir.target;
+    op.d = b + 1;
+    op.block = d_.blocks[b].post_dominator;
+    if (ir.guard == kNoReg) {
+      op.run = jump_handler(backward);
+    } else {
+      op.a = offset(ir.guard);
+      bool uniform = uniform_predicate(ir.guard);
+      op.run = backward ? backward_branch_handler(full_, uniform, ir.guard_negated) : branch_handler(full_, uniform, ir.guard_negated);
+    }
+    op.flags |= kBranchOp;
+    out_->push_back(op);
+  }
+  static constexpr uint32_t kBranchOp = 1u << 31;  // Op::e is a block whose address `target` must hold
+
+  void resolve_targets(std::vector<Op>& ops, bool full) {
+    for (Op& op : ops) {
+      if (op.flags & kBranchOp) {
+        op.target = &ops[full ? p_.blocks[op.e].full : p_.blocks[op.e].masked];
+        op.flags &= ~kBranchOp;
+      } else if (op.flags & kRelativeTarget) {
+        op.target = &op + op.imm;
+        op.flags &= ~kRelativeTarget;
+      }
+    }
+  }
+  static constexpr uint32_t kRelativeTarget = 1u << 30;
+
+  // ---- fused rows ----
+
+  bool simple_shared_load(const Ir& ir, AddressForm& form) const {
+    if (ir.kind != IrKind::load || ir.space != AccessSpace::shared || ir.element != Element::b32 || ir.elements != 1 || ir.guard != kNoReg) return false;
+    if (ir.mods[isa::Field::ordering] != isa::kWeak || uses_[ir.d[0]] != 1) return false;
+    form = form_of(ir.s[0], 4);
+    return form == AddressForm::broadcast || form == AddressForm::unit || form == AddressForm::unit_warp;
+  }
+
+  // At i: ld.shared x; ld.shared y; fma d, x, y, c (either order), repeated with the same two address
+  // registers and each sum feeding the next. The plain instructions follow the fused row: they run when
+  // its bounds check fails, and so name the lane at fault.
+  void dot_row(uint32_t begin, uint32_t end) {
+    if (begin < dot_until_) return;
+    AddressForm form_a{}, form_b{};
+    const Ir* first = nullptr;
+    uint32_t a_reg = kNoReg, b_reg = kNoReg, sum = kNoReg;
+    std::vector<DotTerm> terms;
+    Source addend;
+    uint32_t i = begin;
+    for (; i + 2 < end; i += 3) {
+      const Ir &x = d_.code[i], &y = d_.code[i + 1], &f = d_.code[i + 2];
+      AddressForm fx{}, fy{};
+      if (!simple_shared_load(x, fx) || !simple_shared_load(y, fy)) break;
+      if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 || f.guard != kNoReg || f.mods != isa::Mods{}) break;
+      if (f.s[0].constant || f.s[1].constant) break;
+      const Ir *a = nullptr, *b = nullptr;
+      if (f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0]) a = &x, b = &y;
+      else if (f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0]) a = &y, b = &x;
+      else break;
+      if (f.s[2].constant || d_.registers[f.s[2].reg].scalar_slot || d_.registers[f.d[0]].scalar_slot) break;
+      if (first == nullptr) {
+        first = &f;
+        a_reg = a->s[0].reg, b_reg = b->s[0].reg;
+        form_a = a == &x ? fx : fy, form_b = a == &x ? fy : fx;
+        addend = f.s[2];
+      } else {
+        bool same = a->s[0].reg == a_reg && b->s[0].reg == b_reg;
+        bool crossed = a->s[0].reg == b_reg && b->s[0].reg == a_reg;
+        if ((!same && !crossed) || f.s[2].reg != sum || uses_[sum] != 1) break;
+        if (crossed) std::swap(a, b);
+      }
+      // Addresses must not change inside the row.
+      if (f.d[0] == a_reg || f.d[0] == b_reg || x.d[0] == a_reg || x.d[0] == b_reg || y.d[0] == a_reg || y.d[0] == b_reg) break;
+      terms.push_back({int32_t(a->offset), int32_t(b->offset)});
+      sum = f.d[0];
+    }
+    if (terms.empty()) return;
+    Handler run = d_.target.dot(form_a, form_b);
+    if (run == nullptr) return;
+    uint32_t taken = uint32_t(terms.size()) * 3;
+    dot_until_ = begin + taken;
+    auto memory = std::shared_ptr<DotRow>(static_cast<DotRow*>(std::calloc(1, sizeof(DotRow) + terms.size() * sizeof(DotTerm))), std::free);
+    memory->count = uint32_t(terms.size());
+    memory->a_low = memory->a_high = terms[0].a_offset;
+    memory->b_low = memory->b_high = terms[0].b_offset;
+    for (size_t t = 0; t < terms.size(); ++t) {
+      memory->terms[t] = terms[t];
+      memory->a_low = std::min(memory->a_low, terms[t].a_offset), memory->a_high = std::max(memory->a_high, terms[t].a_offset);
+      memory->b_low = std::min(memory->b_low, terms[t].b_offset), memory->b_high = std::max(memory->b_high, terms[t].b_offset);
+    }
+    Op& op = push(run, d_.code[begin].site);
+    op.a = offset(a_reg), op.b = offset(b_reg);
+    op.c = offset(addend), op.d = offset(sum);
+    op.extra = own(memory);
+    op.imm = int64_t(taken) + 1;  // each of the plain instructions is one Op
+    op.flags = kRelativeTarget;
+  }
+
+  Decoding& d_;
+  Program& p_;
+  std::vector<Op>* out_ = nullptr;
+  bool full_ = true;
+  uint32_t lane_base_ = 0, scratch_ = 0;
+  uint32_t dot_until_ = 0;
+  std::unordered_map<uint64_t, uint32_t> constants_;
+  std::vector<uint32_t> uses_;
+};
+
+}  // namespace
+
+Status emit(Decoding& d) { return Emitter(d).run(); }
+
+Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function, const SymbolAddresses& symbols, const DecodeOptions& options, const Target& target) {
+  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {}, {}, {}, {}, {}, {}};
+  d.program->module = &module;
+  d.program->function = &function;
+  d.program->block_shape = options.block_shape;
+  if (Status s = lower(d); !s.ok()) return s.error();
+  simplify(d);
+  build_flow(d);
+  analyse(d);
+  allocate(d);
+  if (Status s = emit(d); !s.ok()) return s.error();
+  return std::move(d.program);
+}
+
+}  // namespace tw::emu

@@ -1,0 +1,157 @@
+#include "emu/grid.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+
+namespace tw::emu {
+namespace {
+
+constexpr int32_t kFuel = 1 << 13;            // backward branches before a warp yields
+constexpr int32_t kFuelInterleaved = 1 << 8;  // less where warps wait for one another
+constexpr auto kSlice = std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
+constexpr uint64_t kMaxResident = 4096;
+
+}  // namespace
+
+GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program) : device_(device), launch_(launch) {
+  ctas_ = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+  progress_.ctas = ctas_;
+  state_.program = &program;
+  state_.launch = &launch_;
+  state_.memory = &device.memory();
+  state_.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
+  state_.fuel = program.order_dependent ? kFuelInterleaved : kFuel;
+  state_.uniforms = {program.constants.begin(), program.constants.end()};
+  auto set = [&](uint32_t slot, uint64_t value) { state_.uniforms.push_back({slot * 8, value}); };
+  set(kNctaidX, launch.grid.x), set(kNctaidY, launch.grid.y), set(kNctaidZ, launch.grid.z);
+  set(kGridId, launch.id), set(kSmId, 0), set(kDynamicShared, launch.dynamic_shared_bytes);
+  launch_.parameters.resize(program.parameter_bytes);
+  if (program.parameters_addressed) {
+    // The kernel takes a parameter's address: a copy lies in device memory for the time of the launch.
+    Result<uint64_t> copy = device.memory().allocate(std::max<uint64_t>(program.parameter_bytes, 1), AllocationKind::module, "kernel parameters");
+    if (copy.ok()) {
+      state_.parameter_address = *copy;
+      std::memcpy(device.memory().find(*copy)->host, launch_.parameters.data(), program.parameter_bytes);
+      state_.uniforms.push_back({program.parameter_address_offset, *copy});
+    }
+  }
+  const model::DeviceSpec& spec = device.spec();
+  uint32_t threads = program.block_shape[0] * program.block_shape[1] * program.block_shape[2];
+  uint64_t per_sm = std::max<uint64_t>(1, std::min<uint64_t>(spec.max_blocks_per_sm ? spec.max_blocks_per_sm : 32, (spec.max_threads_per_sm ? spec.max_threads_per_sm : 2048) / std::max(1u, threads)));
+  resident_limit_ = launch.cooperative ? ctas_ : std::min<uint64_t>(per_sm * std::max(1u, spec.sm_count), kMaxResident);
+}
+
+GridRunImpl::~GridRunImpl() {
+  if (state_.parameter_address != 0) (void)device_.memory().free(state_.parameter_address);
+}
+
+void GridRunImpl::record(Worker& worker) {
+  std::lock_guard lock(fault_mutex_);
+  state_.stop.store(true);
+  if (fault_.kind != FaultKind::none) return;
+  fault_ = worker.fault;
+  fault_.kernel = state_.program->function->name;
+}
+
+void GridRunImpl::run_parallel() {
+  uint32_t extra = ctas_ > 1 ? device_.pool().size() - 1 : 0;
+  extra = uint32_t(std::min<uint64_t>(extra, ctas_ - 1));
+  device_.pool().run(extra, [&](uint32_t) {
+    Worker worker;
+    worker.state = &state_;
+    worker.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+    Cta cta(state_);
+    {
+      std::lock_guard lock(running_mutex_);
+      running_.push_back(&cta);
+    }
+    for (;;) {
+      uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+      if (number >= ctas_ || state_.stop.load(std::memory_order_relaxed)) break;
+      cta.begin(number, worker);
+      CtaState s;
+      do s = cta.run(worker);
+      while (s == CtaState::yielded && !state_.stop.load(std::memory_order_relaxed));
+      if (s == CtaState::faulted) record(worker);
+      if (s != CtaState::done) break;
+      progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
+    }
+    std::lock_guard lock(running_mutex_);
+    std::erase(running_, &cta);
+  });
+}
+
+GridRun::State GridRunImpl::run_interleaved() {
+  worker_.state = &state_;
+  if (worker_.sites.empty()) worker_.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+  auto deadline = std::chrono::steady_clock::now() + kSlice;
+  while (next_.load() < ctas_ || !resident_.empty()) {
+    if (state_.stop.load(std::memory_order_relaxed)) break;
+    // The next CTA starts whenever there is room; those that have yielded wait their turn.
+    std::unique_ptr<Cta> cta;
+    if (next_.load() < ctas_ && resident_.size() < resident_limit_) {
+      if (!spare_.empty()) {
+        cta = std::move(spare_.back());
+        spare_.pop_back();
+      } else {
+        cta = std::make_unique<Cta>(state_);
+      }
+      cta->begin(next_.fetch_add(1), worker_);
+    } else {
+      cta = std::move(resident_.front());
+      resident_.pop_front();
+    }
+    switch (cta->run(worker_)) {
+      case CtaState::done:
+        progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
+        spare_.push_back(std::move(cta));
+        break;
+      case CtaState::yielded: resident_.push_back(std::move(cta)); break;
+      case CtaState::faulted:
+        record(worker_);
+        return State::faulted;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return next_.load() < ctas_ || !resident_.empty() ? State::yielded : State::done;
+  }
+  return State::done;
+}
+
+GridRun::State GridRunImpl::advance() {
+  State s = State::done;
+  if (ctas_ != 0) {
+    if (state_.program->order_dependent && !device_.options().order_any) s = run_interleaved();
+    else if (launch_.cooperative) s = run_interleaved();
+    else run_parallel();
+  }
+  if (state_.interrupted.load()) {
+    fault_.kind = FaultKind::timeout;
+    fault_.kernel = state_.program->function->name;
+    fault_.message = "the kernel was stopped before it had finished";
+    return State::faulted;
+  }
+  if (fault_.kind != FaultKind::none) return State::faulted;
+  return s;
+}
+
+std::string GridRunImpl::describe_unfinished() const {
+  std::map<std::string, std::pair<uint64_t, std::string>> places;  // text -> warps, first block
+  auto add = [&](const Cta& cta) {
+    for (uint32_t w = 0; w < cta.warps.size(); ++w) {
+      std::string text = cta.describe(w);
+      if (text.empty()) continue;
+      auto& [count, first] = places[text];
+      if (count++ == 0) first = fmt::format("block ({}, {}, {}) warp {}", cta.index[0], cta.index[1], cta.index[2], w);
+    }
+  };
+  std::lock_guard lock(running_mutex_);
+  for (const Cta* cta : running_) add(*cta);
+  for (const auto& cta : resident_) add(*cta);
+  std::string out = fmt::format("{} of {} blocks done\n", progress_.ctas_done.load(), ctas_);
+  for (const auto& [text, entry] : places) out += fmt::format("  {} ({} warps, first {})\n", text, entry.first, entry.second);
+  return out;
+}
+
+}  // namespace tw::emu

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <deque>
+
+#include "emu/device_impl.h"
+
+namespace tw::emu {
+
+// A launched grid. Kernels whose results cannot depend on the order of CTAs run them on all workers,
+// each taking the next number; the others run on one thread in one fixed interleaving.
+class GridRunImpl final : public GridRun {
+ public:
+  GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program);
+  ~GridRunImpl() override;
+  State advance() override;
+  const Fault& fault() const override { return fault_; }
+  const Progress& progress() const override { return progress_; }
+  std::string describe_unfinished() const override;
+  void interrupt() override {
+    state_.interrupted.store(true);
+    state_.stop.store(true);
+  }
+
+ private:
+  void run_parallel();
+  State run_interleaved();
+  void record(Worker& worker);
+
+  DeviceImpl& device_;
+  Launch launch_;
+  LaunchState state_;
+  uint64_t ctas_ = 0;
+  uint64_t resident_limit_ = 1;
+  std::atomic<uint64_t> next_{0};
+  std::mutex fault_mutex_;
+  Fault fault_;
+  uint64_t fault_cta_ = ~0ull;
+  Progress progress_;
+  // Interleaved runs: CTAs that have begun and not ended.
+  Worker worker_;
+  std::deque<std::unique_ptr<Cta>> resident_;
+  std::vector<std::unique_ptr<Cta>> spare_;
+  mutable std::mutex running_mutex_;
+  std::vector<const Cta*> running_;
+};
+
+}  // namespace tw::emu

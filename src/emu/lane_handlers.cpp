@@ -1,0 +1,290 @@
+// Turns lane rows into handlers, for one instruction set (TW_TARGET) and one group of rows
+// (TW_GROUP_*). Compiled several times with different flags by CMake; everything lies in the inline
+// namespace TW_TARGET, so that no symbol is shared between the copies.
+//
+// A handler is a loop over 32 lanes that the compiler vectorises. Variants:
+//   mixed    full mask, each source known at compile time to be per-lane or scalar
+//   full     full mask, which sources are scalar is read from the Op
+//   masked   only active lanes are written; bodies do not trap, so all 32 are computed
+//   uniform  scalars in, scalar out
+#include "emu/lane_handlers.h"
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "emu/lane_mask.h"
+#include "isa/lane_rows.h"
+
+namespace tw::emu {
+inline namespace TW_TARGET {
+namespace {
+
+using isa::Cpp;
+using isa::Field;
+using isa::Mods;
+using isa::Type;
+
+// ---- operands ----
+
+template <class T> inline constexpr uint8_t kElementBytes = sizeof(T) < 2 ? 2 : sizeof(T);  // 8-bit values live in 16-bit slots
+template <> inline constexpr uint8_t kElementBytes<bool> = 0;
+
+// How a T lies in its slot.
+template <class T> struct Stored { using type = T; };
+template <> struct Stored<uint8_t> { using type = uint16_t; };
+template <> struct Stored<int8_t> { using type = int16_t; };
+
+template <class T> struct LaneSource {
+  const typename Stored<T>::type* values;
+  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {}
+  TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
+};
+template <> struct LaneSource<isa::F16> {
+  const isa::F16* values;
+  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const isa::F16*>(at)) {}
+  TW_INLINE isa::F16 operator[](uint32_t lane) const { return values[lane]; }
+};
+template <> struct LaneSource<isa::BF16> {
+  const isa::BF16* values;
+  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const isa::BF16*>(at)) {}
+  TW_INLINE isa::BF16 operator[](uint32_t lane) const { return values[lane]; }
+};
+template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
+  uint32_t mask;
+  TW_INLINE explicit LaneSource(const char* at) : mask(*reinterpret_cast<const uint32_t*>(at)) {}
+  TW_INLINE bool operator[](uint32_t lane) const { return (mask >> lane) & 1; }
+};
+template <class T> struct UniformSource {
+  T value;
+  TW_INLINE explicit UniformSource(const char* at) : value(LaneSource<T>(at)[0]) {}
+  TW_INLINE T operator[](uint32_t) const { return value; }
+};
+// Which of the two is read from the Op: scalars are spread over a local array first.
+template <class T> struct EitherSource {
+  typename Stored<T>::type spread[kLanes];
+  const typename Stored<T>::type* values;
+  TW_INLINE EitherSource(const char* at, bool uniform) : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {
+    if (!uniform) return;
+    typename Stored<T>::type value = values[0];
+    for (uint32_t i = 0; i < kLanes; ++i) spread[i] = value;
+    values = spread;
+  }
+  TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
+};
+template <> struct EitherSource<bool> : LaneSource<bool> {
+  TW_INLINE EitherSource(const char* at, bool) : LaneSource<bool>(at) {}
+};
+
+template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
+  if constexpr (I == 0) return op->a;
+  else if constexpr (I == 1) return op->b;
+  else if constexpr (I == 2) return op->c;
+  else return op->e;
+}
+
+// ---- bodies as callables: Body<M>::call(m, lane values...) ----
+
+template <class Row, class T> struct OneType {
+  template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane<T, M>(m, s...); }
+  template <class M> static constexpr auto pointer() { return &Row::template lane<T, M>; }
+};
+template <class Row, class D, class S1> struct TwoTypes {
+  template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane2<D, S1, M>(m, s...); }
+  template <class M> static constexpr auto pointer() { return &Row::template lane2<D, S1, M>; }
+};
+
+template <class F> struct SignatureOf;
+template <class D, class M, class... S> struct SignatureOf<D (*)(M, S...)> {
+  using Destination = D;
+  static constexpr size_t kSources = sizeof...(S);
+};
+
+// Runs f over all lanes and stores: to lanes, or as a mask when the result is a predicate.
+template <bool kMasked, class D, class F>
+TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
+  if constexpr (std::is_same_v<D, bool>) {
+    alignas(64) uint32_t hit[kLanes];
+#pragma GCC ivdep
+    for (uint32_t l = 0; l < kLanes; ++l) hit[l] = f(l) ? 0xffffffffu : 0u;
+    uint32_t mask = mask_of_lanes(hit);
+    uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
+    *d = kMasked ? (mask & warp->active) | (*d & ~warp->active) : mask;
+  } else {
+    using Slot = typename Stored<D>::type;
+    Slot* d = reinterpret_cast<Slot*>(frame + op->d);
+    if constexpr (kMasked) {
+      uint32_t active = warp->active;
+      if constexpr (std::is_class_v<Slot>) {
+        for (uint32_t l = 0; l < kLanes; ++l) {
+          Slot r = Slot(f(l));
+          if ((active >> l) & 1) d[l] = r;
+        }
+      } else {
+#pragma GCC ivdep
+        for (uint32_t l = 0; l < kLanes; ++l) {
+          Slot r = Slot(f(l));
+          Slot old = d[l];
+          d[l] = (active >> l) & 1 ? r : old;
+        }
+      }
+    } else {
+#pragma GCC ivdep
+      for (uint32_t l = 0; l < kLanes; ++l) d[l] = Slot(f(l));
+    }
+  }
+}
+
+template <class Body, class M, class D, class... S> struct Handlers {
+  template <uint32_t kUniformBits, size_t... I>
+  TW_INLINE static const Op* run_mixed(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+    M m(static_cast<const Mods*>(op->extra));
+    auto sources = [&]<size_t... J>(std::index_sequence<J...>) {
+      return std::tuple<std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(frame + source_offset<J>(op)...);
+    }(std::index_sequence<I...>{});
+    store_lanes<false, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
+    TW_NEXT;
+  }
+  template <bool kMasked, size_t... I>
+  TW_INLINE static const Op* run_either(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+    M m(static_cast<const Mods*>(op->extra));
+    uint32_t flags = op->flags;
+    std::tuple<EitherSource<S>...> sources{EitherSource<S>(frame + source_offset<I>(op), (flags >> I) & 1)...};
+    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
+    TW_NEXT;
+  }
+  template <size_t... I>
+  TW_INLINE static const Op* run_uniform(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+    M m(static_cast<const Mods*>(op->extra));
+    D result = Body::call(m, LaneSource<S>(frame + source_offset<I>(op))[0]...);
+    if constexpr (std::is_same_v<D, bool>) {
+      *reinterpret_cast<uint32_t*>(frame + op->d) = result ? kFullMask : 0u;
+    } else {
+      *reinterpret_cast<typename Stored<D>::type*>(frame + op->d) = typename Stored<D>::type(result);
+    }
+    TW_NEXT;
+  }
+
+  using Index = std::index_sequence_for<S...>;
+  template <uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) { return run_mixed<kUniformBits>(op, frame, warp, Index{}); }
+  static const Op* full(TW_HANDLER_ARGS) { return run_either<false>(op, frame, warp, Index{}); }
+  static const Op* masked(TW_HANDLER_ARGS) { return run_either<true>(op, frame, warp, Index{}); }
+  static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
+
+  static constexpr HandlerSet set(bool operand_variants) {
+    HandlerSet s;
+    s.mixed[0] = mixed<0>;
+    if constexpr (kVariants) {
+      if (operand_variants) fill(s, std::make_index_sequence<size_t{1} << sizeof...(S)>{});
+    }
+    s.full = full;
+    s.masked = masked;
+    s.uniform = uniform;
+    return s;
+  }
+  static constexpr bool kVariants = sizeof...(S) <= 3 && Body::kOperandVariants;
+  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) { ((s.mixed[B] = mixed<B>), ...); }
+};
+
+// Predicate rows: masks in, mask out.
+template <class Row, class M> struct MaskHandlers {
+  template <size_t... I> TW_INLINE static uint32_t value(const Op* op, const char* frame, std::index_sequence<I...>) {
+    M m(static_cast<const Mods*>(op->extra));
+    return Row::template masks<bool, M>(m, *reinterpret_cast<const uint32_t*>(frame + source_offset<I>(op))...);
+  }
+  template <class F> struct Count;
+  template <class R, class M0, class... S> struct Count<R (*)(M0, S...)> { static constexpr size_t value = sizeof...(S); };
+  static constexpr size_t kSources = Count<decltype(&Row::template masks<bool, M>)>::value;
+  static const Op* full(TW_HANDLER_ARGS) {
+    *reinterpret_cast<uint32_t*>(frame + op->d) = value(op, frame, std::make_index_sequence<kSources>{});
+    TW_NEXT;
+  }
+  static const Op* masked(TW_HANDLER_ARGS) {
+    uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
+    *d = (value(op, frame, std::make_index_sequence<kSources>{}) & warp->active) | (*d & ~warp->active);
+    TW_NEXT;
+  }
+};
+
+// ---- the tables ----
+
+template <class Row> concept HasReads = requires { Row::kReads; };
+template <class Row> concept HasFixed = requires { Row::kFixed; };
+template <class Row> concept HasVariants = requires { Row::kOperandVariants; };
+
+template <class Row> constexpr std::span<const Field> reads_of() {
+  if constexpr (HasReads<Row>) return Row::kReads;
+  else return {};
+}
+
+template <class Row, class Call> struct BodyOf : Call {
+  static constexpr bool kOperandVariants = HasVariants<Row>;
+};
+
+template <class Body, class F> struct Bind;
+template <class Body, class D, class M, class... S> struct Bind<Body, D (*)(M, S...)> {
+  using type = Handlers<Body, M, D, S...>;
+  static void describe(LaneEntry& e) {
+    e.sources = sizeof...(S);
+    e.destination_bytes = kElementBytes<D>;
+    if constexpr (std::is_arithmetic_v<D>) e.destination_signed = std::is_signed_v<D>;
+    size_t i = 0;
+    ((e.source_bytes[i++] = kElementBytes<S>), ...);
+  }
+};
+
+template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
+  using Body = BodyOf<Row, Call>;
+  LaneEntry e;
+  e.type = type;
+  e.type2 = type2;
+  if constexpr (HasFixed<Row>) {
+    static const auto fixed = []<size_t... I>(std::index_sequence<I...>) {
+      return std::array{FixedHandlers{Row::kFixed[I], Bind<Body, decltype(Call::template pointer<isa::Fixed<Row::kFixed[I]>>())>::type::set(true)}...};
+    }(std::make_index_sequence<std::size(Row::kFixed)>{});
+    e.fixed = fixed;
+  } else if constexpr (!HasReads<Row>) {
+    static const FixedHandlers only[1] = {{Mods{}, Bind<Body, decltype(Call::template pointer<isa::Fixed<Mods{}>>())>::type::set(true)}};
+    e.fixed = only;
+  }
+  if constexpr (HasReads<Row>) e.runtime = Bind<Body, decltype(Call::template pointer<isa::Runtime>())>::type::set(false);
+  Bind<Body, decltype(Call::template pointer<isa::Runtime>())>::describe(e);
+  return e;
+}
+
+template <class Row> LaneRowHandlers make_row() {
+  static const auto entries = [] {
+    if constexpr (requires { &Row::template masks<bool, isa::Runtime>; }) {
+      using H = MaskHandlers<Row, isa::Fixed<Mods{}>>;
+      static const FixedHandlers only[1] = {{Mods{}, HandlerSet{{H::full}, H::full, H::masked, H::full}}};
+      LaneEntry e;
+      e.type = Type::pred;
+      e.sources = H::kSources;
+      e.fixed = only;
+      return std::array<LaneEntry, 1>{e};
+    } else if constexpr (Row::info.types2.empty()) {
+      return []<size_t... I>(std::index_sequence<I...>) {
+        return std::array{make_entry<Row, OneType<Row, Cpp<Row::info.types[I]>>>(Row::info.types[I], Type::none)...};
+      }(std::make_index_sequence<Row::info.types.size()>{});
+    } else {
+      constexpr size_t kSecond = Row::info.types2.size();
+      return []<size_t... I>(std::index_sequence<I...>) {
+        return std::array{make_entry<Row, TwoTypes<Row, Cpp<Row::info.types[I / kSecond]>, Cpp<Row::info.types2[I % kSecond]>>>(Row::info.types[I / kSecond], Row::info.types2[I % kSecond])...};
+      }(std::make_index_sequence<Row::info.types.size() * kSecond>{});
+    }
+  }();
+  return {reads_of<Row>(), entries};
+}
+
+template <class... Rows> std::span<const LaneRowHandlers> make_group(isa::RowList<Rows...>) {
+  static const std::array rows{make_row<Rows>()...};
+  return rows;
+}
+
+}  // namespace
+
+// Exported by name; declared in targets.cpp.
+std::span<const LaneRowHandlers> TW_GROUP_FUNCTION() { return make_group(isa::TW_GROUP_ROWS{}); }
+
+}  // namespace TW_TARGET
+}  // namespace tw::emu

@@ -1,0 +1,47 @@
+// Which handler runs a lane row: the table that each instruction set exports (lane_handlers.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "emu/op.h"
+#include "isa/mods.h"
+#include "ptx/module.h"
+
+namespace tw::emu {
+
+inline constexpr uint32_t kMaxSources = 4;
+
+// Handlers of one row at one type for one choice of modifiers.
+struct HandlerSet {
+  // Full mask, destination per lane; index: bit i set when source i is uniform. nullptr where no
+  // handler of its own was compiled: use `full`, which reads Op::flags.
+  Handler mixed[8] = {};
+  Handler full = nullptr;     // full mask, any mix (reads Op::flags)
+  Handler masked = nullptr;   // active lanes only, any mix
+  Handler uniform = nullptr;  // all operands scalar
+};
+
+struct FixedHandlers {
+  isa::Mods mods;
+  HandlerSet handlers;
+};
+
+// One row at one type (or pair of types).
+struct LaneEntry {
+  ptx::Type type = ptx::Type::none, type2 = ptx::Type::none;
+  uint8_t sources = 0;
+  uint8_t destination_bytes = 0;            // element size; 0: predicate
+  uint8_t source_bytes[kMaxSources] = {};   // element size; 0: predicate
+  bool destination_signed = false;
+  std::span<const FixedHandlers> fixed;     // compiled for these modifiers exactly
+  HandlerSet runtime;                       // reads Op::extra as isa::Mods*; null where unneeded
+};
+
+struct LaneRowHandlers {
+  std::span<const isa::Field> reads;  // the fields that matter
+  std::span<const LaneEntry> entries;
+};
+
+}  // namespace tw::emu

@@ -1,0 +1,35 @@
+// Lane arrays <-> lane masks, for the instruction set being compiled.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "emu/op.h"
+
+namespace tw::emu {
+inline namespace TW_TARGET {
+
+// Bit l of the result is the sign bit of lanes[l]; lanes hold 0 or all ones. 64-byte aligned.
+TW_INLINE uint32_t mask_of_lanes(const uint32_t* lanes) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+  __m512i low = _mm512_load_si512(lanes), high = _mm512_load_si512(lanes + 16);
+  return uint32_t(_mm512_movepi32_mask(low)) | uint32_t(_mm512_movepi32_mask(high)) << 16;
+#elif defined(__AVX2__)
+  uint32_t mask = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(lanes + 8 * i));
+    mask |= uint32_t(_mm256_movemask_ps(v)) << (8 * i);
+  }
+  return mask;
+#else
+  uint32_t mask = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) mask |= (lanes[l] & 1u) << l;
+  return mask;
+#endif
+}
+
+}  // namespace TW_TARGET
+}  // namespace tw::emu

@@ -1,0 +1,219 @@
+// Control flow, barriers and the other instructions that are not lane functions or plain memory
+// accesses. Portable; compiled once.
+#include "emu/machine_handlers.h"
+
+#include <chrono>
+
+#include "emu/cta.h"
+
+namespace tw::emu {
+namespace {
+
+TW_INLINE uint32_t predicate(const Op* op, const char* frame, bool negated) {
+  uint32_t p = *reinterpret_cast<const uint32_t*>(frame + op->a);
+  return negated ? ~p : p;
+}
+
+// Uses up fuel at a backward branch; true if the warp has to yield before going to `to`.
+TW_INLINE bool out_of_fuel(Warp* warp, const Op* to) {
+  if (--warp->fuel > 0) [[likely]] return false;
+  warp->pc = to;
+  warp->state = WarpState::yielded;
+  return true;
+}
+
+template <bool kBackward> const Op* jump(TW_HANDLER_ARGS) {
+  (void)frame;
+  const Op* to = op->target;
+  if (kBackward && out_of_fuel(warp, to)) return nullptr;
+  TW_GO(to);
+}
+
+template <bool kBackward, bool kNegated> const Op* branch_uniform(TW_HANDLER_ARGS) {
+  if (predicate(op, frame, kNegated)) {
+    const Op* to = op->target;
+    if (kBackward && out_of_fuel(warp, to)) return nullptr;
+    TW_GO(to);
+  }
+  TW_NEXT;
+}
+
+template <bool kFull, bool kBackward, bool kNegated> const Op* branch_lanes(TW_HANDLER_ARGS) {
+  const uint32_t active = kFull ? kFullMask : warp->active;
+  const uint32_t taken = predicate(op, frame, kNegated) & active;
+  const Op* to;
+  if (taken == active) to = op->target;
+  else if (taken == 0) TW_NEXT;
+  else to = diverge(op, *warp, taken);
+  if (kBackward && out_of_fuel(warp, to)) return nullptr;
+  TW_GO(to);
+}
+
+const Op* exit_all(TW_HANDLER_ARGS) {
+  (void)op, (void)frame;
+  uint32_t lanes = warp->active;
+  warp->exited |= lanes;
+  warp->cta->lanes_exit(uint32_t(__builtin_popcount(lanes)));
+  const Op* to = path_ended(*warp);
+  if (to == nullptr) return nullptr;
+  TW_GO(to);
+}
+
+template <bool kNegated> const Op* exit_some(TW_HANDLER_ARGS) {
+  uint32_t lanes = predicate(op, frame, kNegated) & warp->active;
+  if (lanes == 0) TW_NEXT;
+  if (lanes == warp->active) return exit_all(op, frame, warp);
+  warp->exited |= lanes;
+  warp->active &= ~lanes;
+  warp->cta->lanes_exit(uint32_t(__builtin_popcount(lanes)));
+  const Op* to = block_code(*warp, op->e, warp->active);
+  TW_GO(to);
+}
+
+const Op* join(TW_HANDLER_ARGS) {
+  if (warp->join < 0 || warp->joins[warp->join].block != op->block) TW_NEXT;
+  while (warp->join >= 0 && warp->joins[warp->join].block == op->block) {
+    Join& j = warp->joins[warp->join];
+    j.arrived |= warp->active;
+    if ((j.expected & ~(j.arrived | warp->exited)) != 0) {
+      const Op* to = next_path(*warp);
+      if (to == nullptr) return nullptr;
+      TW_GO(to);
+    }
+    warp->active = j.arrived & ~warp->exited;
+    warp->join = j.parent;
+    j.live = false;
+  }
+  if (warp->active == kFullMask) {
+    const Op* to = block_code(*warp, op->block, kFullMask);
+    TW_GO(to);
+  }
+  TW_NEXT;
+}
+
+const Op* end(TW_HANDLER_ARGS) { return exit_all(op, frame, warp); }
+
+TW_INLINE uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32_t flag, uint32_t lane) {
+  const uint32_t* slot = reinterpret_cast<const uint32_t*>(frame + offset);
+  return slot[(op->flags & flag) ? 0 : lane];
+}
+
+const Op* barrier_sync(TW_HANDLER_ARGS) {
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
+  uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
+  if (warp->cta->arrive(id, count, uint32_t(__builtin_popcount(warp->active)))) TW_NEXT;
+  if (warp->path_count == 0 && !warp->split) [[likely]] {
+    warp->barrier = id;
+    warp->pc = op + 1;
+    warp->state = WarpState::barrier;
+    return nullptr;
+  }
+  park(*warp, op + 1, PathState::barrier);
+  warp->paths[warp->path_count - 1].barrier = id;
+  const Op* to = next_path(*warp);
+  if (to == nullptr) return nullptr;
+  TW_GO(to);
+}
+
+// bar.warp.sync: the named lanes meet. Lanes that have exited are not waited for.
+const Op* warp_sync(TW_HANDLER_ARGS) {
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t members = scalar_or_lane(op, frame, op->a, kUniformA, lane) & ~warp->exited;
+  if ((members & ~warp->active) == 0) TW_NEXT;
+  uint32_t here = warp->active;
+  for (uint32_t i = 0; i < warp->path_count; ++i)
+    if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].sync_mask == members) here |= warp->paths[i].mask;
+  if ((members & ~here) == 0) {
+    for (uint32_t i = 0; i < warp->path_count; ++i)
+      if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].sync_mask == members) warp->paths[i].state = PathState::ready;
+    TW_NEXT;
+  }
+  park(*warp, op + 1, PathState::warp_sync);
+  warp->paths[warp->path_count - 1].sync_mask = members;
+  const Op* to = next_path(*warp);
+  if (to == nullptr) return nullptr;
+  TW_GO(to);
+}
+
+const Op* fence(TW_HANDLER_ARGS) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  TW_NEXT;
+}
+
+const Op* trap(TW_HANDLER_ARGS) {
+  (void)frame;
+  SitePlace place = place_of(warp->cta->program, op->site);
+  Fault& f = warp->worker->fault;
+  f.kind = FaultKind::trap;
+  f.message = "the kernel executed 'trap'";
+  f.file = place.file, f.line = place.line, f.instruction = place.text;
+  f.block = warp->cta->index;
+  warp->pc = op;
+  warp->state = WarpState::faulted;
+  return nullptr;
+}
+
+template <class T> void write_uniform(const Op* op, char* frame, T value) { *reinterpret_cast<T*>(frame + op->d) = value; }
+
+uint64_t nanoseconds() { return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()); }
+
+const Op* clock32(TW_HANDLER_ARGS) {
+  write_uniform<uint32_t>(op, frame, uint32_t(nanoseconds()));
+  TW_NEXT;
+}
+const Op* clock64(TW_HANDLER_ARGS) {
+  write_uniform<uint64_t>(op, frame, nanoseconds());
+  TW_NEXT;
+}
+
+const Op* skip_unless(TW_HANDLER_ARGS) {
+  uint32_t p = *reinterpret_cast<const uint32_t*>(frame + op->a);
+  if (op->flags & kNegated) p = ~p;
+  uint32_t lanes = p & warp->active;
+  if (lanes == 0) TW_GO(op + op->imm);
+  warp->saved_mask = warp->active;
+  warp->active = lanes;
+  TW_NEXT;
+}
+
+const Op* restore_mask(TW_HANDLER_ARGS) {
+  warp->active = warp->saved_mask;
+  TW_NEXT;
+}
+
+}  // namespace
+
+Handler builtin_handler(Builtin builtin, bool, bool) {
+  switch (builtin) {
+    case Builtin::barrier_sync: return barrier_sync;
+    case Builtin::warp_sync: return warp_sync;
+    case Builtin::fence: return fence;
+    case Builtin::trap: return trap;
+    case Builtin::clock32: return clock32;
+    case Builtin::clock64:
+    case Builtin::global_timer: return clock64;
+    case Builtin::skip_unless: return skip_unless;
+    case Builtin::restore_mask: return restore_mask;
+    case Builtin::count: break;
+  }
+  return nullptr;
+}
+
+Handler jump_handler(bool backward) { return backward ? jump<true> : jump<false>; }
+
+namespace {
+template <bool kBackward> Handler branch_of(bool full, bool uniform, bool negated) {
+  if (uniform) return negated ? branch_uniform<kBackward, true> : branch_uniform<kBackward, false>;
+  if (full) return negated ? branch_lanes<true, kBackward, true> : branch_lanes<true, kBackward, false>;
+  return negated ? branch_lanes<false, kBackward, true> : branch_lanes<false, kBackward, false>;
+}
+}  // namespace
+
+Handler branch_handler(bool full, bool uniform, bool negated) { return branch_of<false>(full, uniform, negated); }
+Handler backward_branch_handler(bool full, bool uniform, bool negated) { return branch_of<true>(full, uniform, negated); }
+Handler exit_handler(bool, bool guarded, bool, bool negated) { return !guarded ? exit_all : negated ? exit_some<true> : exit_some<false>; }
+Handler join_handler() { return join; }
+Handler end_handler() { return end; }
+
+}  // namespace tw::emu

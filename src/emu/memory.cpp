@@ -1,0 +1,180 @@
+#include "emu/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace tw::emu {
+namespace {
+
+constexpr uint64_t kAlignment = 512;       // of device addresses; cudaMalloc promises 256
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kGuard = 512;           // unallocated bytes after each allocation
+
+uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+}  // namespace
+
+Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity) {
+  std::unique_ptr<MemoryMap> map(new MemoryMap);
+  map->capacity_ = capacity;
+  map->window_bytes_ = round_up(capacity, kPage) + (uint64_t{1} << 30);
+  auto reserve = [&](int protection) { return mmap(nullptr, map->window_bytes_, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
+  void* window = reserve(PROT_NONE);
+  void* data = reserve(PROT_READ | PROT_WRITE);
+  if (window == MAP_FAILED || data == MAP_FAILED) return Error{fmt::format("cannot reserve {} bytes of address space for device memory: {}; try a smaller --device-memory", map->window_bytes_, std::strerror(errno))};
+  map->window_ = reinterpret_cast<uint64_t>(window);
+  map->data_ = static_cast<uint8_t*>(data);
+  uint64_t first = round_up(map->window_, kAlignment);
+  map->holes_[first] = map->window_ + map->window_bytes_ - first;
+  return map;
+}
+
+MemoryMap::~MemoryMap() {
+  for (auto& [address, a] : live_)
+    if (a.kind == AllocationKind::host && a.label.empty()) std::free(a.host);
+  if (window_ != 0) munmap(reinterpret_cast<void*>(window_), window_bytes_);
+  if (data_ != nullptr) munmap(data_, window_bytes_);
+}
+
+Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::string label) {
+  std::unique_lock lock(mutex_);
+  Allocation a;
+  a.bytes = bytes;
+  a.kind = kind;
+  a.label = std::move(label);
+  if (kind == AllocationKind::host) {
+    void* p = nullptr;
+    if (bytes > (uint64_t{1} << 46) || posix_memalign(&p, kPage, round_up(bytes, kPage)) != 0) return Error{fmt::format("out of host memory: {} bytes", bytes)};
+    a.host = static_cast<uint8_t*>(p);
+    a.address = reinterpret_cast<uint64_t>(p);
+  } else {
+    if (bytes > capacity_ || used_ + bytes > capacity_) return Error{fmt::format("out of device memory: {} bytes asked for, {} of {} free", bytes, capacity_ - used_, capacity_)};
+    bool managed = kind == AllocationKind::managed;
+    uint64_t alignment = managed ? kPage : kAlignment;
+    uint64_t need = round_up(bytes + (managed ? 0 : kGuard), alignment);
+    auto hole = holes_.begin();
+    uint64_t at = 0;
+    for (; hole != holes_.end(); ++hole) {
+      at = round_up(hole->first, alignment);
+      if (at + need <= hole->first + hole->second) break;
+    }
+    if (hole == holes_.end()) return Error{fmt::format("out of device address space: {} bytes", bytes)};
+    uint64_t start = hole->first, end = hole->first + hole->second;
+    holes_.erase(hole);
+    if (at > start) holes_[start] = at - start;
+    if (at + need < end) holes_[at + need] = end - (at + need);
+    a.address = at;
+    if (managed) {
+      // The page lies at its device address, readable and writable by the host.
+      if (mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0) return Error{fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
+      a.host = reinterpret_cast<uint8_t*>(at);
+    } else {
+      a.host = data_ + (at - window_);
+    }
+    used_ += bytes;
+  }
+  a.id = next_id_++;
+  uint64_t address = a.address;
+  live_[address] = std::move(a);
+  return address;
+}
+
+Status MemoryMap::register_host(void* pointer, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  Allocation a;
+  a.address = reinterpret_cast<uint64_t>(pointer);
+  a.host = static_cast<uint8_t*>(pointer);
+  a.bytes = bytes;
+  a.kind = AllocationKind::host;
+  a.label = "registered";
+  a.id = next_id_++;
+  auto next = live_.lower_bound(a.address);
+  bool overlaps = next != live_.end() && next->first < a.address + bytes;
+  if (next != live_.begin()) {
+    auto before = std::prev(next);
+    overlaps |= before->first + before->second.bytes > a.address;
+  }
+  if (overlaps) return Error{"the memory is registered already"};
+  live_[a.address] = std::move(a);
+  return Unit{};
+}
+
+void MemoryMap::release(const Allocation& a) {
+  if (a.kind == AllocationKind::host) {
+    if (a.label.empty()) std::free(a.host);
+    return;
+  }
+  bool managed = a.kind == AllocationKind::managed;
+  uint64_t need = round_up(a.bytes + (managed ? 0 : kGuard), managed ? kPage : kAlignment);
+  // Give the pages back; what the next owner sees is zeros or old bytes, as on a GPU.
+  if (managed) {
+    madvise(a.host, need, MADV_DONTNEED);
+    mprotect(a.host, need, PROT_NONE);
+  } else if (a.bytes >= (1u << 20)) {
+    uint8_t* from = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uint64_t>(a.host), kPage));
+    uint8_t* to = reinterpret_cast<uint8_t*>(reinterpret_cast<uint64_t>(a.host + a.bytes) / kPage * kPage);
+    if (to > from) madvise(from, size_t(to - from), MADV_DONTNEED);
+  }
+  used_ -= a.bytes;
+  uint64_t start = a.address, bytes = need;
+  auto next = holes_.lower_bound(start);
+  if (next != holes_.end() && start + bytes == next->first) {
+    bytes += next->second;
+    next = holes_.erase(next);
+  }
+  if (next != holes_.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == start) {
+      before->second += bytes;
+      return;
+    }
+  }
+  holes_[start] = bytes;
+}
+
+Status MemoryMap::free(uint64_t address) {
+  std::unique_lock lock(mutex_);
+  auto it = live_.find(address);
+  if (it == live_.end()) return Error{fmt::format("{:#x} is not the start of a live allocation", address)};
+  release(it->second);
+  live_.erase(it);
+  return Unit{};
+}
+
+std::optional<Allocation> MemoryMap::find(uint64_t address) const {
+  std::shared_lock lock(mutex_);
+  auto it = live_.upper_bound(address);
+  if (it == live_.begin()) return std::nullopt;
+  --it;
+  if (address - it->first >= it->second.bytes) return std::nullopt;
+  return it->second;
+}
+
+std::optional<Allocation> MemoryMap::nearest(uint64_t address) const {
+  std::shared_lock lock(mutex_);
+  std::optional<Allocation> best;
+  uint64_t distance = ~0ull;
+  auto it = live_.upper_bound(address);
+  if (it != live_.end()) {
+    best = it->second;
+    distance = it->first - address;
+  }
+  if (it != live_.begin()) {
+    --it;
+    uint64_t end = it->first + it->second.bytes;
+    uint64_t after = address >= end ? address - end : 0;
+    if (after < distance) best = it->second;
+  }
+  return best;
+}
+
+uint64_t MemoryMap::used() const {
+  std::shared_lock lock(mutex_);
+  return used_;
+}
+
+}  // namespace tw::emu

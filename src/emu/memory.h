@@ -1,0 +1,47 @@
+// Device memory. Device addresses lie in one window that the process has reserved without access
+// rights, so that host code which dereferences one faults and can be told so; the bytes themselves lie
+// elsewhere, at address + bias. Managed memory is mapped at its device address, host memory is used
+// where it is: their bias is 0.
+//
+// Tested by tests/unit/emu/memory_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+
+#include "emu/device.h"
+#include "util/result.h"
+
+namespace tw::emu {
+
+class MemoryMap {
+ public:
+  static Result<std::unique_ptr<MemoryMap>> create(uint64_t capacity);
+  ~MemoryMap();
+
+  Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind, std::string label = {});
+  Status register_host(void* pointer, uint64_t bytes);
+  Status free(uint64_t address);
+  std::optional<Allocation> find(uint64_t address) const;
+  // The live allocation whose end or start is nearest, for messages.
+  std::optional<Allocation> nearest(uint64_t address) const;
+  bool in_window(uint64_t address) const { return address - window_ < window_bytes_; }
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const;
+
+ private:
+  MemoryMap() = default;
+  void release(const Allocation& a);
+
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, Allocation> live_;              // by address
+  std::map<uint64_t, uint64_t> holes_;               // free ranges of the window: address -> bytes
+  uint64_t window_ = 0, window_bytes_ = 0;
+  uint8_t* data_ = nullptr;                          // bytes of window_ + x lie at data_ + x
+  uint64_t capacity_ = 0, used_ = 0, next_id_ = 1;
+};
+
+}  // namespace tw::emu

@@ -1,0 +1,386 @@
+// Loads and stores for one instruction set. Bounds and alignment are checked on every access: per
+// site, the bounds of the allocation that its last access fell into; a run of consecutive addresses
+// is checked at its two ends. A failed check goes to access_fault, which names the lane and stops.
+#include "emu/memory_handlers.h"
+
+#include <cstring>
+
+#include "emu/float_vector.h"
+#include "emu/lane_mask.h"
+#include "emu/windows.h"
+
+namespace tw::emu {
+inline namespace TW_TARGET {
+namespace {
+
+template <Element E> struct ElementTypes;
+template <> struct ElementTypes<Element::u8> { using Memory = uint8_t; using Slot = uint16_t; };
+template <> struct ElementTypes<Element::s8> { using Memory = int8_t; using Slot = int16_t; };
+template <> struct ElementTypes<Element::b16> { using Memory = uint16_t; using Slot = uint16_t; };
+template <> struct ElementTypes<Element::b32> { using Memory = uint32_t; using Slot = uint32_t; };
+template <> struct ElementTypes<Element::b64> { using Memory = uint64_t; using Slot = uint64_t; };
+
+constexpr uint32_t kHalf = kLanes / 2;
+
+template <AccessSpace kSpace> using Address = std::conditional_t<kSpace == AccessSpace::shared || kSpace == AccessSpace::local, uint32_t, uint64_t>;
+
+TW_INLINE uint32_t value_slot(const Op* op, int element) { return element == 0 ? op->d : element == 1 ? op->b : element == 2 ? op->c : op->e; }
+
+template <Element E, int N, AccessSpace kSpace, AddressForm kForm, bool kStore, bool kMasked, bool kUniformValue>
+struct Access {
+  using Memory = typename ElementTypes<E>::Memory;
+  using Slot = typename ElementTypes<E>::Slot;
+  using A = Address<kSpace>;
+  static constexpr uint32_t kBytes = sizeof(Memory) * N;  // of one lane
+  static constexpr MemoryKey kKey{kStore, kMasked, kUniformValue, kSpace, E, kForm, N};
+
+  [[gnu::noinline, gnu::cold]] static const Op* fail(TW_HANDLER_ARGS) { return access_fault(op, frame, warp, kKey); }
+
+  // One lane: host address of a checked access in the site's (or shared) bounds, or nullptr.
+  TW_INLINE static uint8_t* checked(const Op* op, Warp* warp, A address, uint32_t lane) {
+    if (address & (kBytes - 1)) return nullptr;
+    if constexpr (kSpace == AccessSpace::shared) {
+      if (uint64_t(address) + kBytes > warp->shared_bytes) return nullptr;
+      return warp->shared + address;
+    } else if constexpr (kSpace == AccessSpace::global) {
+      SiteCache& cache = warp->sites[op->site];
+      if (address - cache.low > cache.span) {
+        if (!locate(warp, op->site, address, kBytes)) return nullptr;
+      }
+      return reinterpret_cast<uint8_t*>(address + cache.bias);
+    } else {
+      return lane_pointer(warp, kSpace, address, kBytes, lane);
+    }
+  }
+
+  // Host address of a run of `count` consecutive elements, or nullptr.
+  TW_INLINE static uint8_t* checked_run(const Op* op, Warp* warp, A first, A last, uint32_t count) {
+    if (A(last - first) != A((count - 1) * kBytes)) return nullptr;
+    if (first & (kBytes - 1)) return nullptr;
+    if constexpr (kSpace == AccessSpace::shared) {
+      if (uint64_t(first) + count * kBytes > warp->shared_bytes) return nullptr;
+      return warp->shared + first;
+    } else {
+      SiteCache& cache = warp->sites[op->site];
+      if (first - cache.low > cache.span || last - cache.low > cache.span) {
+        if (!locate(warp, op->site, first, kBytes) || last - cache.low > cache.span) return nullptr;
+      }
+      return reinterpret_cast<uint8_t*>(first + cache.bias);
+    }
+  }
+
+  TW_INLINE static void load_lane(const Op* op, char* frame, const uint8_t* from, uint32_t lane) {
+    for (int j = 0; j < N; ++j) {
+      Memory value;
+      __builtin_memcpy(&value, from + j * sizeof(Memory), sizeof(Memory));
+      reinterpret_cast<Slot*>(frame + value_slot(op, j))[lane] = Slot(value);
+    }
+  }
+  TW_INLINE static void store_lane(const Op* op, const char* frame, uint8_t* to, uint32_t lane) {
+    for (int j = 0; j < N; ++j) {
+      const Slot* slot = reinterpret_cast<const Slot*>(frame + value_slot(op, j));
+      Memory value = Memory(slot[kUniformValue ? 0 : lane]);
+      __builtin_memcpy(to + j * sizeof(Memory), &value, sizeof(Memory));
+    }
+  }
+  TW_INLINE static void move_lane(const Op* op, char* frame, uint8_t* at, uint32_t lane) {
+    if constexpr (kStore) store_lane(op, frame, at, lane);
+    else load_lane(op, frame, at, lane);
+  }
+
+  // Consecutive elements <-> `count` lanes from `lane` on.
+  template <uint32_t kCount> TW_INLINE static void move_run(const Op* op, char* frame, uint8_t* at, uint32_t lane) {
+    static_assert(N == 1, "runs of vectors go lane by lane");
+    Slot* slot = reinterpret_cast<Slot*>(frame + op->d) + lane;
+    if constexpr (!kStore) {
+      if constexpr (sizeof(Memory) == sizeof(Slot)) {
+        __builtin_memcpy(slot, at, kCount * sizeof(Memory));
+      } else {
+        const Memory* from = reinterpret_cast<const Memory*>(at);
+#pragma GCC ivdep
+        for (uint32_t l = 0; l < kCount; ++l) slot[l] = Slot(from[l]);
+      }
+    } else {
+      Memory* to = reinterpret_cast<Memory*>(at);
+      if constexpr (kUniformValue) {
+        Memory value = Memory(*reinterpret_cast<const Slot*>(frame + op->d));
+#pragma GCC ivdep
+        for (uint32_t l = 0; l < kCount; ++l) to[l] = value;
+      } else if constexpr (sizeof(Memory) == sizeof(Slot)) {
+        __builtin_memcpy(at, slot, kCount * sizeof(Memory));
+      } else {
+#pragma GCC ivdep
+        for (uint32_t l = 0; l < kCount; ++l) to[l] = Memory(slot[l]);
+      }
+    }
+  }
+
+  // Spreads one loaded element over `count` lanes.
+  template <uint32_t kCount> TW_INLINE static void spread(const Op* op, char* frame, const uint8_t* from, uint32_t lane) {
+    for (int j = 0; j < N; ++j) {
+      Memory value;
+      __builtin_memcpy(&value, from + j * sizeof(Memory), sizeof(Memory));
+      Slot* slot = reinterpret_cast<Slot*>(frame + value_slot(op, j)) + lane;
+#pragma GCC ivdep
+      for (uint32_t l = 0; l < kCount; ++l) slot[l] = Slot(value);
+    }
+  }
+
+  static const Op* run(TW_HANDLER_ARGS) {
+    const A* addresses = reinterpret_cast<const A*>(frame + op->a);
+    const A offset = A(op->imm);
+    if constexpr (kForm == AddressForm::uniform) {
+      uint32_t first_lane = kMasked ? uint32_t(__builtin_ctz(warp->active)) : 0;
+      uint8_t* at = checked(op, warp, A(addresses[0] + offset), first_lane);
+      if (!at) [[unlikely]] return fail(op, frame, warp);
+      if constexpr (kSpace == AccessSpace::local || kSpace == AccessSpace::generic) {
+        // Local memory: the same address is another place for each lane.
+        uint32_t active = kMasked ? warp->active : kFullMask;
+        while (active) {
+          uint32_t lane = uint32_t(__builtin_ctz(active));
+          active &= active - 1;
+          at = checked(op, warp, A(addresses[0] + offset), lane);
+          if (!at) [[unlikely]] return fail(op, frame, warp);
+          if constexpr (kUniformValue && !kStore) {
+            Memory value;
+            __builtin_memcpy(&value, at, sizeof(Memory));
+            *reinterpret_cast<Slot*>(frame + op->d) = Slot(value);
+            break;
+          } else {
+            move_lane(op, frame, at, lane);
+          }
+        }
+      } else if constexpr (kStore) {
+        store_lane(op, frame, at, kMasked ? 31u - uint32_t(__builtin_clz(warp->active)) : kLanes - 1);
+      } else if constexpr (kUniformValue) {
+        for (int j = 0; j < N; ++j) {
+          Memory value;
+          __builtin_memcpy(&value, at + j * sizeof(Memory), sizeof(Memory));
+          *reinterpret_cast<Slot*>(frame + value_slot(op, j)) = Slot(value);
+        }
+      } else if constexpr (kMasked) {
+        for (int j = 0; j < N; ++j) {
+          Memory value;
+          __builtin_memcpy(&value, at + j * sizeof(Memory), sizeof(Memory));
+          Slot* slot = reinterpret_cast<Slot*>(frame + value_slot(op, j));
+          uint32_t active = warp->active;
+#pragma GCC ivdep
+          for (uint32_t l = 0; l < kLanes; ++l) slot[l] = (active >> l) & 1 ? Slot(value) : slot[l];
+        }
+      } else {
+        spread<kLanes>(op, frame, at, 0);
+      }
+    } else if constexpr (kForm == AddressForm::broadcast) {
+      uint8_t* low = checked(op, warp, A(addresses[0] + offset), 0);
+      if (!low) [[unlikely]] return fail(op, frame, warp);
+      spread<kHalf>(op, frame, low, 0);
+      uint8_t* high = checked(op, warp, A(addresses[kHalf] + offset), kHalf);
+      if (!high) [[unlikely]] return fail(op, frame, warp);
+      spread<kHalf>(op, frame, high, kHalf);
+    } else if constexpr (kForm == AddressForm::unit) {
+      uint8_t* low = checked_run(op, warp, A(addresses[0] + offset), A(addresses[kHalf - 1] + offset), kHalf);
+      if (!low) [[unlikely]] return lanes(op, frame, warp);
+      move_run<kHalf>(op, frame, low, 0);
+      uint8_t* high = checked_run(op, warp, A(addresses[kHalf] + offset), A(addresses[kLanes - 1] + offset), kHalf);
+      if (!high) [[unlikely]] return lanes(op, frame, warp);
+      move_run<kHalf>(op, frame, high, kHalf);
+    } else if constexpr (kForm == AddressForm::unit_warp) {
+      uint8_t* at = checked_run(op, warp, A(addresses[0] + offset), A(addresses[kLanes - 1] + offset), kLanes);
+      if (!at) [[unlikely]] return lanes(op, frame, warp);
+      move_run<kLanes>(op, frame, at, 0);
+    } else {
+      return lanes(op, frame, warp);
+    }
+    TW_NEXT;
+  }
+
+  // Any addresses. With a full mask the lanes' range is checked once where it lies in one allocation.
+  static const Op* lanes(TW_HANDLER_ARGS) {
+    const A* addresses = reinterpret_cast<const A*>(frame + op->a);
+    const A offset = A(op->imm);
+    if constexpr (!kMasked && (kSpace == AccessSpace::shared || kSpace == AccessSpace::global)) {
+      using Signed = std::make_signed_t<A>;
+      A bits = 0;
+      Signed least = Signed(addresses[0] + offset), most = least;
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        A a = A(addresses[l] + offset);
+        bits |= a;
+        least = Signed(a) < least ? Signed(a) : least;
+        most = Signed(a) > most ? Signed(a) : most;
+      }
+      if (!(bits & (kBytes - 1)) && least >= 0) {
+        uint8_t* base = nullptr;
+        bool inside;
+        if constexpr (kSpace == AccessSpace::shared) {
+          base = warp->shared;
+          inside = uint64_t(A(most)) + kBytes <= warp->shared_bytes;
+        } else {
+          SiteCache& cache = warp->sites[op->site];
+          inside = A(least) - cache.low <= cache.span && A(most) - cache.low <= cache.span;
+          if (!inside) inside = locate(warp, op->site, A(least), kBytes) && A(most) - cache.low <= cache.span;
+          base = reinterpret_cast<uint8_t*>(cache.bias);
+        }
+        if (inside) [[likely]] {
+          if constexpr (E == Element::b32 && N == 4) move_quads(op, frame, base, addresses, offset);
+          else
+            for (uint32_t l = 0; l < kLanes; ++l) move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
+          TW_NEXT;
+        }
+      }
+    }
+    uint32_t active = kMasked ? warp->active : kFullMask;
+    while (active) {
+      uint32_t lane = uint32_t(__builtin_ctz(active));
+      active &= active - 1;
+      uint8_t* at = checked(op, warp, A(addresses[lane] + offset), lane);
+      if (!at) [[unlikely]] return fail(op, frame, warp);
+      move_lane(op, frame, at, lane);
+    }
+    TW_NEXT;
+  }
+
+  // Four lanes' 16-byte vectors at a time, transposed in registers.
+  TW_INLINE static void move_quads(const Op* op, char* frame, uint8_t* base, const A* addresses, A offset) {
+    typedef uint32_t Quad __attribute__((vector_size(16)));
+    for (uint32_t l = 0; l < kLanes; l += 4) {
+      Quad r[4], t[4];
+      auto place = [&](uint32_t i) { return base + uintptr_t(A(addresses[l + i] + offset)); };
+      auto slot = [&](int j) { return frame + value_slot(op, j) + 4 * l; };
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (kStore) __builtin_memcpy(&r[i], slot(i), 16);
+        else __builtin_memcpy(&r[i], place(uint32_t(i)), 16);
+      }
+      t[0] = __builtin_shuffle(r[0], r[1], Quad{0, 4, 1, 5});
+      t[1] = __builtin_shuffle(r[0], r[1], Quad{2, 6, 3, 7});
+      t[2] = __builtin_shuffle(r[2], r[3], Quad{0, 4, 1, 5});
+      t[3] = __builtin_shuffle(r[2], r[3], Quad{2, 6, 3, 7});
+      r[0] = __builtin_shuffle(t[0], t[2], Quad{0, 1, 4, 5});
+      r[1] = __builtin_shuffle(t[0], t[2], Quad{2, 3, 6, 7});
+      r[2] = __builtin_shuffle(t[1], t[3], Quad{0, 1, 4, 5});
+      r[3] = __builtin_shuffle(t[1], t[3], Quad{2, 3, 6, 7});
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (kStore) __builtin_memcpy(place(uint32_t(i)), &r[i], 16);
+        else __builtin_memcpy(slot(i), &r[i], 16);
+      }
+    }
+  }
+};
+
+// ---- the table: run-time key -> instantiation ----
+
+template <Element E, int N, AccessSpace kSpace, bool kStore, bool kMasked>
+Handler pick_form(const MemoryKey& key) {
+  // Full-mask forms other than `lanes` exist for global and shared memory; the rest goes lane by lane.
+  constexpr bool kForms = kSpace == AccessSpace::global || kSpace == AccessSpace::shared;
+  if (key.form == AddressForm::uniform) {
+    if (key.uniform_value && (N == 1 || !kStore)) return Access<E, N, kSpace, AddressForm::uniform, kStore, kMasked, true>::run;
+    return Access<E, N, kSpace, AddressForm::uniform, kStore, kMasked, false>::run;
+  }
+  if constexpr (kForms && !kMasked && !kStore) {
+    if (key.form == AddressForm::broadcast) return Access<E, N, kSpace, AddressForm::broadcast, false, false, false>::run;
+  }
+  if constexpr (kForms && !kMasked && N == 1) {
+    if (kStore && key.uniform_value) {
+      if (key.form == AddressForm::unit) return Access<E, N, kSpace, AddressForm::unit, kStore, false, true>::run;
+      if (key.form == AddressForm::unit_warp) return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, true>::run;
+    } else {
+      if (key.form == AddressForm::unit) return Access<E, N, kSpace, AddressForm::unit, kStore, false, false>::run;
+      if (key.form == AddressForm::unit_warp) return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, false>::run;
+    }
+  }
+  if constexpr (kStore && N == 1) {
+    if (key.uniform_value) return Access<E, N, kSpace, AddressForm::lanes, kStore, kMasked, true>::run;
+  }
+  return Access<E, N, kSpace, AddressForm::lanes, kStore, kMasked, false>::run;
+}
+
+template <Element E, int N, AccessSpace kSpace> Handler pick_kind(const MemoryKey& key) {
+  if (key.store) return key.masked ? pick_form<E, N, kSpace, true, true>(key) : pick_form<E, N, kSpace, true, false>(key);
+  return key.masked ? pick_form<E, N, kSpace, false, true>(key) : pick_form<E, N, kSpace, false, false>(key);
+}
+
+template <Element E, int N> Handler pick_space(const MemoryKey& key) {
+  switch (key.space) {
+    case AccessSpace::global: return pick_kind<E, N, AccessSpace::global>(key);
+    case AccessSpace::shared: return pick_kind<E, N, AccessSpace::shared>(key);
+    case AccessSpace::local: return pick_kind<E, N, AccessSpace::local>(key);
+    default: return pick_kind<E, N, AccessSpace::generic>(key);
+  }
+}
+
+template <Element E> Handler pick_count(const MemoryKey& key) {
+  switch (key.elements) {
+    case 2: return pick_space<E, 2>(key);
+    case 4: return pick_space<E, 4>(key);
+    default: return pick_space<E, 1>(key);
+  }
+}
+
+// ---- fused inner products ----
+
+// d = c + sum of shared[a + ao_i] * shared[b + bo_i], in order, each step one fused multiply-add. The
+// accumulators stay in registers; the two runs of addresses are checked at their ends.
+template <AddressForm kA, AddressForm kB> struct Dot {
+  static constexpr bool kUnitA = kA == AddressForm::unit, kUnitB = kB == AddressForm::unit;
+  template <bool kUnit> TW_INLINE static bool inside(const Warp* warp, uint32_t address, int32_t low, int32_t high) {
+    uint32_t first = address + uint32_t(low);
+    uint64_t end = uint64_t(first) + uint32_t(high - low) + (kUnit ? kHalf * 4 : 4);
+    return (address & 3) == 0 && end <= warp->shared_bytes;
+  }
+  template <bool kUnit> TW_INLINE static FloatVector term(const uint8_t* at, uint32_t vector) {
+    const float* values = reinterpret_cast<const float*>(at);
+    return kUnit ? load(values + vector * kVectorFloats) : splat(values[0]);
+  }
+  [[gnu::noinline, gnu::cold]] static const Op* apart(TW_HANDLER_ARGS) { TW_GO(op + 1); }
+
+  static const Op* run(TW_HANDLER_ARGS) {
+    const DotRow* row = static_cast<const DotRow*>(op->extra);
+    const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+    const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);
+    for (uint32_t h = 0; h < kLanes; h += kHalf)  // a failed check: the unfused code follows and names the lane
+      if (!inside<kUnitA>(warp, a[h], row->a_low, row->a_high) || !inside<kUnitB>(warp, b[h], row->b_low, row->b_high)) [[unlikely]] return apart(op, frame, warp);
+    constexpr uint32_t kPart = kHalf / kVectorFloats;  // vectors a half-warp
+    FloatVector low[kPart], high[kPart];
+    const float* c = reinterpret_cast<const float*>(frame + op->c);
+    for (uint32_t v = 0; v < kPart; ++v) low[v] = load(c + v * kVectorFloats), high[v] = load(c + kHalf + v * kVectorFloats);
+    const uint8_t* a0 = warp->shared + a[0];
+    const uint8_t* a1 = warp->shared + a[kHalf];
+    const uint8_t* b0 = warp->shared + b[0];
+    const uint8_t* b1 = warp->shared + b[kHalf];
+    const uint32_t count = row->count;
+    for (uint32_t i = 0; i < count; ++i) {
+      const int32_t ao = row->terms[i].a_offset, bo = row->terms[i].b_offset;
+      for (uint32_t v = 0; v < kPart; ++v) low[v] = multiply_add(term<kUnitA>(a0 + ao, v), term<kUnitB>(b0 + bo, v), low[v]);
+      for (uint32_t v = 0; v < kPart; ++v) high[v] = multiply_add(term<kUnitA>(a1 + ao, v), term<kUnitB>(b1 + bo, v), high[v]);
+    }
+    float* d = reinterpret_cast<float*>(frame + op->d);
+    for (uint32_t v = 0; v < kPart; ++v) store(d + v * kVectorFloats, canonical(low[v])), store(d + kHalf + v * kVectorFloats, canonical(high[v]));
+    TW_GO(op->target);
+  }
+};
+
+}  // namespace
+
+Handler memory_handler(const MemoryKey& key) {
+  switch (key.element) {
+    case Element::u8: return pick_count<Element::u8>(key);
+    case Element::s8: return pick_count<Element::s8>(key);
+    case Element::b16: return pick_count<Element::b16>(key);
+    case Element::b32: return pick_count<Element::b32>(key);
+    default: return pick_count<Element::b64>(key);
+  }
+}
+
+Handler dot_handler(AddressForm a, AddressForm b) {
+  auto half = [](AddressForm f) { return f == AddressForm::unit_warp ? AddressForm::unit : f; };
+  a = half(a), b = half(b);
+  using enum AddressForm;
+  if (a == broadcast && b == unit) return Dot<broadcast, unit>::run;
+  if (a == unit && b == broadcast) return Dot<unit, broadcast>::run;
+  if (a == unit && b == unit) return Dot<unit, unit>::run;
+  if (a == broadcast && b == broadcast) return Dot<broadcast, broadcast>::run;
+  return nullptr;
+}
+
+}  // namespace TW_TARGET
+}  // namespace tw::emu

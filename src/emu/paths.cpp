@@ -1,0 +1,155 @@
+// Divergence within a warp. Lanes that part at a branch become paths; they meet again at the branch's
+// post-dominator, where a Join waits for all of them. That is the convergence people expect; forward
+// progress (Volta and later) asks for more: lanes that spin until diverged lanes of the same warp do
+// something must not keep those waiting. So when the running path has used up its fuel, another path
+// gets its turn, and if there is only one because the rest waits at a join, the waiting lanes are let go.
+//
+// From then on the warp is "split": convergent code runs more than once, and each path keeps its own
+// copy of the warp-uniform registers.
+#include <cstdlib>
+#include <cstring>
+
+#include "emu/cta.h"
+
+namespace tw::emu {
+namespace {
+
+int32_t new_join(Warp& warp, uint32_t block, uint32_t expected) {
+  for (int32_t i = 0; i < int32_t(kMaxJoins); ++i) {
+    if (warp.joins[i].live) continue;
+    warp.joins[i] = Join{block, expected, 0, warp.join, true};
+    return i;
+  }
+  return -1;  // every live join waits for different lanes or lies deeper: at most one a lane and a nesting level
+}
+
+uint64_t* copy_uniforms(const Warp& warp) {
+  const Program& p = warp.cta->program;
+  size_t bytes = p.private_end - p.private_begin;
+  auto* copy = static_cast<uint64_t*>(std::malloc(bytes ? bytes : 8));
+  std::memcpy(copy, warp.frame + p.private_begin, bytes);
+  return copy;
+}
+
+// Makes a parked path the running one.
+const Op* take(Warp& warp, uint32_t i) {
+  Path path = warp.paths[i];
+  for (uint32_t k = i + 1; k < warp.path_count; ++k) warp.paths[k - 1] = warp.paths[k];
+  --warp.path_count;
+  warp.active = path.mask;
+  warp.join = path.join;
+  if (path.uniforms != nullptr) {
+    const Program& p = warp.cta->program;
+    std::memcpy(warp.frame + p.private_begin, path.uniforms, p.private_end - p.private_begin);
+    std::free(path.uniforms);
+  }
+  return path.pc;
+}
+
+bool complete(const Warp& warp, const Join& join) { return (join.expected & ~(join.arrived | warp.exited)) == 0; }
+
+}  // namespace
+
+const Op* block_code(const Warp& warp, uint32_t block, uint32_t mask) {
+  const Program& p = warp.cta->program;
+  return mask == kFullMask ? &p.full[p.blocks[block].full] : &p.masked[p.blocks[block].masked];
+}
+
+void park(Warp& warp, const Op* pc, PathState path_state) {
+  Path& path = warp.paths[warp.path_count++];
+  path = Path{};
+  path.pc = pc;
+  path.mask = warp.active;
+  path.join = warp.join;
+  path.state = path_state;
+  if (warp.split) path.uniforms = copy_uniforms(warp);
+}
+
+const Op* next_path(Warp& warp) {
+  for (uint32_t i = warp.path_count; i-- > 0;)
+    if (warp.paths[i].state == PathState::ready) return take(warp, i);
+  warp.active = 0;
+  warp.pc = nullptr;
+  warp.state = warp.path_count == 0 ? WarpState::done : WarpState::barrier;
+  return nullptr;
+}
+
+const Op* path_ended(Warp& warp) {
+  while (warp.join >= 0) {
+    Join& join = warp.joins[warp.join];
+    if (!complete(warp, join)) break;
+    uint32_t mask = join.arrived & ~warp.exited;
+    join.live = false;
+    warp.join = join.parent;
+    if (mask != 0) {
+      warp.active = mask;
+      return block_code(warp, join.block, mask);
+    }
+  }
+  return next_path(warp);
+}
+
+const Op* diverge(const Op* op, Warp& warp, uint32_t taken) {
+  const uint32_t rest = warp.active & ~taken;
+  const uint32_t target = op->e, fall = op->d, meet = op->block;
+  if (meet != kNoBlock) {
+    if (warp.join < 0 || warp.joins[warp.join].block != meet) {
+      int32_t join = new_join(warp, meet, warp.active);
+      if (join >= 0) warp.join = join;
+    }
+    if (warp.join >= 0 && warp.joins[warp.join].block == meet) {
+      Join& join = warp.joins[warp.join];
+      if (target == meet) {
+        join.arrived |= taken;
+        warp.active = rest;
+        return block_code(warp, fall, rest);
+      }
+      if (fall == meet) {
+        join.arrived |= rest;
+        warp.active = taken;
+        return block_code(warp, target, taken);
+      }
+    }
+  }
+  warp.active = taken;
+  park(warp, block_code(warp, target, taken), PathState::ready);
+  warp.active = rest;
+  return block_code(warp, fall, rest);
+}
+
+void rotate(Warp& warp) {
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < warp.path_count; ++i) others += warp.paths[i].state == PathState::ready;
+  if (others == 0) {
+    // Lanes that wait at a join for the running path: let them go on without it.
+    for (Join& join : warp.joins) {
+      uint32_t waiting = join.arrived & ~warp.exited;
+      if (!join.live || waiting == 0) continue;
+      if (!warp.split) {
+        warp.split = true;
+        for (uint32_t i = 0; i < warp.path_count; ++i)
+          if (warp.paths[i].uniforms == nullptr) warp.paths[i].uniforms = copy_uniforms(warp);
+      }
+      join.expected &= ~waiting;
+      join.arrived = 0;
+      Path& path = warp.paths[warp.path_count++];
+      path = Path{};
+      path.pc = block_code(warp, join.block, waiting);
+      path.mask = waiting;
+      path.join = join.parent;
+      path.uniforms = copy_uniforms(warp);
+      ++others;
+      break;
+    }
+  }
+  if (others == 0) return;
+  // The running path goes to the end of the line; the one that has waited longest is next.
+  park(warp, warp.pc, PathState::ready);
+  for (uint32_t i = 0; i < warp.path_count; ++i) {
+    if (warp.paths[i].state != PathState::ready) continue;
+    warp.pc = take(warp, i);
+    return;
+  }
+}
+
+}  // namespace tw::emu

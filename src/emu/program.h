@@ -1,0 +1,93 @@
+// A kernel decoded for one block shape: what the warps execute.
+//
+// Two instruction arrays hold the same blocks: `full` for warps whose 32 lanes all take part, `masked`
+// for the rest. They differ in length, so places are exchanged only at block starts. The block shape
+// is known (%ntid is a constant, %tid.y is uniform when the rows are whole warps, ...); grid size and
+// parameter values are not: they lie in the uniform area and change from launch to launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emu/lane_handlers.h"
+#include "emu/memory_handlers.h"
+#include "emu/op.h"
+#include "ptx/module.h"
+#include "util/result.h"
+
+namespace tw::emu {
+
+// The first slots of every frame's uniform area (8 bytes each).
+enum UniformSlot : uint32_t {
+  kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ, kWarpId, kGridId, kSmId, kDynamicShared, kFirstFree
+};
+
+// Lane slots that are filled once per CTA object.
+enum class LaneInit : uint8_t { tid_x, tid_y, tid_z, lane_id, lanemask_eq, lanemask_lt, lanemask_le, lanemask_gt, lanemask_ge };
+struct LaneInitSlot { LaneInit what; uint32_t offset; bool uniform; };
+
+struct Site {
+  const ptx::Function* function = nullptr;
+  uint32_t instruction = 0;  // index into function->instructions
+};
+
+struct Block {
+  uint32_t full = 0, masked = 0;  // first Op
+};
+
+struct Program {
+  const ptx::Module* module = nullptr;
+  const ptx::Function* function = nullptr;
+  std::array<uint32_t, 3> block_shape{};
+  std::vector<Op> full, masked;
+  std::vector<Block> blocks;
+  std::vector<Site> sites;
+  uint32_t frame_bytes = 0;
+  uint32_t uniform_bytes = 0;             // of the frame's uniform area
+  uint32_t private_begin = 0, private_end = 0;  // uniform registers: what paths keep apart once a warp has split
+  uint32_t parameter_offset = 0;          // where the kernel's parameters lie in the uniform area
+  uint32_t parameter_bytes = 0;
+  std::vector<std::pair<uint32_t, uint64_t>> constants;  // uniform offset -> value
+  std::vector<LaneInitSlot> lane_inits;
+  uint64_t static_shared_bytes = 0;
+  uint64_t local_bytes = 0;               // a thread
+  bool parameters_addressed = false;      // the kernel takes a parameter's address: it must lie in memory
+  uint32_t parameter_address_offset = 0;  // uniform slot that holds that address
+  // Order-dependent: results can depend on the order of CTAs (floating atomics, atomics whose result is
+  // used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
+  bool order_dependent = false;
+  uint32_t registers = 0;                 // estimate: 32-bit registers live at once
+  std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
+};
+
+// Where a module's symbols are: filled by the loader.
+struct SymbolAddresses {
+  std::vector<uint64_t> variables;  // by Module::variables index; generic address (global, constant) or shared offset
+};
+
+struct DecodeOptions {
+  std::array<uint32_t, 3> block_shape{1, 1, 1};
+  bool observed = false;  // memory accesses and barriers are reported to the Observer
+};
+
+// The handlers of the instruction set in use (targets.cpp).
+struct Target {
+  const char* name;
+  const LaneRowHandlers* (*lane_row)(uint32_t row);
+  Handler (*memory)(const MemoryKey&);
+  Handler (*dot)(AddressForm, AddressForm);
+};
+const Target& host_target();                       // the best this machine runs; TILEWRIGHT_TARGET overrides
+std::vector<const Target*> supported_targets();
+
+// The error is an unsupported or malformed instruction, with its PTX line.
+Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function, const SymbolAddresses& symbols, const DecodeOptions& options, const Target& target);
+
+// "kernel.cu:12: ld.global.f32 %f1, [%rd4]": for messages.
+struct SitePlace { std::string file; uint32_t line = 0; std::string text; };
+SitePlace place_of(const Program& program, uint32_t site);
+
+}  // namespace tw::emu

@@ -1,0 +1,16 @@
+// Where the state spaces lie in the 64-bit generic address space. Global, constant and parameter
+// addresses are generic addresses already; shared and local ones are offsets into a window.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::emu {
+
+inline constexpr uint64_t kSharedWindow = 0x0000'0700'0000'0000;
+inline constexpr uint64_t kLocalWindow = 0x0000'0700'8000'0000;
+inline constexpr uint64_t kWindowBytes = 0x0000'0000'4000'0000;  // of each
+
+inline bool in_shared_window(uint64_t address) { return address - kSharedWindow < kWindowBytes; }
+inline bool in_local_window(uint64_t address) { return address - kLocalWindow < kWindowBytes; }
+
+}  // namespace tw::emu

@@ -1,0 +1,150 @@
+// Rows: integer arithmetic and logic.
+#pragma once
+
+#include "isa/lane.h"
+#include "isa/row.h"
+
+namespace tw::isa {
+inline namespace TW_TARGET {
+
+struct AddInt {
+  static constexpr RowInfo info{.grammar = "add.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-add", .affine = Affine::add};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_add(a, b); }
+};
+
+struct SubInt {
+  static constexpr RowInfo info{.grammar = "sub.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-sub", .affine = Affine::sub};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_sub(a, b); }
+};
+
+struct MulLo {
+  static constexpr RowInfo info{.grammar = "mul.lo.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul", .affine = Affine::mul};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_mul(a, b); }
+};
+
+struct MulHi {
+  static constexpr RowInfo info{.grammar = "mul.hi.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>); }
+};
+
+struct MulWide {
+  static constexpr RowInfo info{.grammar = "mul.wide.type", .operands = "d, a, b", .types = kIntegers16And32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul", .affine = Affine::mul_wide};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b) { return wrap_mul(Wide<T>(a), Wide<T>(b)); }
+};
+
+struct MadLo {
+  static constexpr RowInfo info{.grammar = "mad.lo.type", .operands = "d, a, b, c", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad", .affine = Affine::mad};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(wrap_mul(a, b), c); }
+};
+
+struct MadHi {
+  static constexpr RowInfo info{.grammar = "mad.hi.type", .operands = "d, a, b, c", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>), c); }
+};
+
+struct MadWide {
+  static constexpr RowInfo info{.grammar = "mad.wide.type", .operands = "d, a, b, c", .types = kIntegers16And32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad", .affine = Affine::mad_wide};
+  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b, Wide<T> c) { return wrap_add(wrap_mul(Wide<T>(a), Wide<T>(b)), c); }
+};
+
+// Division by zero does not trap; the hardware gives all ones (div) and the dividend (rem).
+struct DivInt {
+  static constexpr RowInfo info{.grammar = "div.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-div"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    if (b == 0) return T(~T(0));
+    if (kIsSigned<T> && b == T(-1)) return wrap_sub(T(0), a);
+    return T(a / b);
+  }
+};
+
+struct RemInt {
+  static constexpr RowInfo info{.grammar = "rem.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-rem"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    if (b == 0) return a;
+    if (kIsSigned<T> && b == T(-1)) return 0;
+    return T(a % b);
+  }
+};
+
+struct NegInt {
+  static constexpr RowInfo info{.grammar = "neg.type", .operands = "d, a", .types = kSigned, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-neg", .affine = Affine::neg};
+  template <class T, class M> TW_INLINE static T lane(M, T a) { return wrap_sub(T(0), a); }
+};
+
+struct AbsInt {
+  static constexpr RowInfo info{.grammar = "abs.type", .operands = "d, a", .types = kSigned, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-abs"};
+  template <class T, class M> TW_INLINE static T lane(M, T a) { return a < 0 ? wrap_sub(T(0), a) : a; }
+};
+
+struct MinInt {
+  static constexpr RowInfo info{.grammar = "min.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-min"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return a < b ? a : b; }
+};
+
+struct MaxInt {
+  static constexpr RowInfo info{.grammar = "max.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-max"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return a > b ? a : b; }
+};
+
+// Shift amounts are unsigned 32-bit and clamp at the width.
+struct Shl {
+  static constexpr RowInfo info{.grammar = "shl.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-shl", .affine = Affine::shl};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) { return b >= kBitsOf<T> ? T(0) : T(Work<T>(a) << (b & (kBitsOf<T> - 1))); }
+};
+
+inline constexpr Type kShrTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64};
+struct Shr {
+  static constexpr RowInfo info{.grammar = "shr.type", .operands = "d, a, b", .types = kShrTypes, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-shr"};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) {
+    if constexpr (kIsSigned<T>) return T(a >> (b >= kBitsOf<T> ? kBitsOf<T> - 1 : b));
+    else return b >= kBitsOf<T> ? T(0) : T(a >> (b & (kBitsOf<T> - 1)));
+  }
+};
+
+struct And {
+  static constexpr RowInfo info{.grammar = "and.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-and"};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a & b); }
+};
+struct Or {
+  static constexpr RowInfo info{.grammar = "or.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-or"};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a | b); }
+};
+struct Xor {
+  static constexpr RowInfo info{.grammar = "xor.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-xor"};
+  static constexpr bool kOperandVariants = true;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a ^ b); }
+};
+struct Not {
+  static constexpr RowInfo info{.grammar = "not.type", .operands = "d, a", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-not"};
+  template <class T, class M> TW_INLINE static T lane(M, T a) { return T(~a); }
+};
+
+// Predicates are 32-bit lane masks: one scalar operation serves a whole warp.
+struct AndPred {
+  static constexpr RowInfo info{.grammar = "and.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-and"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a & b; }
+};
+struct OrPred {
+  static constexpr RowInfo info{.grammar = "or.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-or"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a | b; }
+};
+struct XorPred {
+  static constexpr RowInfo info{.grammar = "xor.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-xor"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a ^ b; }
+};
+struct NotPred {
+  static constexpr RowInfo info{.grammar = "not.type", .operands = "d, a", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-not"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a) { return ~a; }
+};
+
+}  // namespace TW_TARGET
+}  // namespace tw::isa

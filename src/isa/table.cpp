@@ -1,0 +1,258 @@
+// Grammar strings are compiled once into slots; matching walks an instruction's modifiers along the
+// slots of each row of its opcode. Words are turned into small ids first, so that a match costs a few
+// table look-ups (decode has about 2 us an instruction in all).
+#include "isa/table.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bitset>
+#include <unordered_map>
+#include <vector>
+
+#include "isa/lane_rows.h"
+
+namespace tw::isa {
+namespace {
+
+struct Word {
+  std::string_view text;
+  std::string_view word_class;  // "" for a literal with no class
+  Field field;
+  uint8_t value;
+};
+
+constexpr Word kWords[] = {
+    {"rn", "rnd", Field::rnd, kRn}, {"rz", "rnd", Field::rnd, kRz}, {"rm", "rnd", Field::rnd, kRm}, {"rp", "rnd", Field::rnd, kRp},
+    {"rni", "irnd", Field::rnd, kRni}, {"rzi", "irnd", Field::rnd, kRzi}, {"rmi", "irnd", Field::rnd, kRmi}, {"rpi", "irnd", Field::rnd, kRpi},
+    {"rna", "rna", Field::rnd, kRna}, {"rs", "rs", Field::rnd, kRs},
+    {"ftz", "", Field::ftz, 1}, {"sat", "", Field::sat, 1}, {"satfinite", "", Field::satfinite, 1}, {"relu", "", Field::relu, 1},
+    {"NaN", "", Field::nan, 1}, {"xorsign", "", Field::xorsign, 1}, {"approx", "", Field::approx, 1}, {"full", "", Field::full, 1},
+    {"noftz", "", Field::noftz, 1},
+    {"eq", "cmp", Field::cmp, kEq}, {"ne", "cmp", Field::cmp, kNe}, {"lt", "cmp", Field::cmp, kLt}, {"le", "cmp", Field::cmp, kLe},
+    {"gt", "cmp", Field::cmp, kGt}, {"ge", "cmp", Field::cmp, kGe}, {"lo", "cmp", Field::cmp, kLo}, {"ls", "cmp", Field::cmp, kLs},
+    {"hi", "cmp", Field::cmp, kHi}, {"hs", "cmp", Field::cmp, kHs}, {"equ", "cmp", Field::cmp, kEqu}, {"neu", "cmp", Field::cmp, kNeu},
+    {"ltu", "cmp", Field::cmp, kLtu}, {"leu", "cmp", Field::cmp, kLeu}, {"gtu", "cmp", Field::cmp, kGtu}, {"geu", "cmp", Field::cmp, kGeu},
+    {"num", "cmp", Field::cmp, kNum}, {"nan", "cmp", Field::cmp, kNan},
+    {"and", "boolop", Field::boolop, kBoolAnd}, {"or", "boolop", Field::boolop, kBoolOr}, {"xor", "boolop", Field::boolop, kBoolXor},
+    {"wide", "", Field::part, kWide}, {"cc", "", Field::carry_out, 1},
+    {"global", "space", Field::space, kGlobal}, {"shared", "space", Field::space, kShared}, {"shared::cta", "space", Field::space, kShared},
+    {"shared::cluster", "space", Field::space, kSharedCluster}, {"local", "space", Field::space, kLocal}, {"const", "space", Field::space, kConst},
+    {"param", "space", Field::space, kParam}, {"param::entry", "space", Field::space, kParam}, {"param::func", "space", Field::space, kParam},
+    {"weak", "ordering", Field::ordering, kWeak}, {"volatile", "ordering", Field::ordering, kVolatile}, {"relaxed", "ordering", Field::ordering, kRelaxed},
+    {"acquire", "ordering", Field::ordering, kAcquire}, {"release", "ordering", Field::ordering, kRelease}, {"acq_rel", "ordering", Field::ordering, kAcqRel},
+    {"sc", "ordering", Field::ordering, kSc},
+    {"cta", "scope", Field::scope, kScopeCta}, {"cluster", "scope", Field::scope, kScopeCluster}, {"gpu", "scope", Field::scope, kScopeGpu},
+    {"gl", "scope", Field::scope, kScopeGpu}, {"sys", "scope", Field::scope, kScopeSys},
+    {"mmio", "", Field::mmio, 1},
+    {"v2", "vec", Field::vec, 2}, {"v4", "vec", Field::vec, 4}, {"v8", "vec", Field::vec, 8},
+    {"uni", "", Field::uniform, 1}, {"aligned", "", Field::uniform, 1}, {"sync", "", Field::sync, 1}, {"to", "", Field::to, 1},
+    {"clamp", "shiftmode", Field::shift, kShiftClamp}, {"wrap", "shiftmode", Field::shift, kShiftWrap},
+    // Hints: accepted, without effect on results.
+    {"nc", "cache", Field::nontemporal, 1}, {"ca", "cache", Field::nontemporal, 0}, {"cg", "cache", Field::nontemporal, 0}, {"cs", "cache", Field::nontemporal, 0},
+    {"cv", "cache", Field::nontemporal, 0}, {"lu", "cache", Field::nontemporal, 0}, {"wb", "cache", Field::nontemporal, 0}, {"wt", "cache", Field::nontemporal, 0},
+    {"L1::evict_normal", "cache", Field::nontemporal, 0}, {"L1::evict_unchanged", "cache", Field::nontemporal, 0}, {"L1::evict_first", "cache", Field::nontemporal, 0},
+    {"L1::evict_last", "cache", Field::nontemporal, 0}, {"L1::no_allocate", "cache", Field::nontemporal, 0}, {"L2::evict_normal", "cache", Field::nontemporal, 0},
+    {"L2::evict_first", "cache", Field::nontemporal, 0}, {"L2::evict_last", "cache", Field::nontemporal, 0},
+    {"L2::64B", "cache", Field::nontemporal, 0}, {"L2::128B", "cache", Field::nontemporal, 0}, {"L2::256B", "cache", Field::nontemporal, 0},
+};
+
+struct Slot {
+  enum class Kind : uint8_t { literal, word_class, type, type2 };
+  Kind kind = Kind::literal;
+  bool optional = false, repeat = false;
+  std::string_view text;  // literal word or class name
+};
+
+const Word* find_literal(std::string_view text) {
+  for (const Word& w : kWords)
+    if (w.text == text && w.word_class.empty()) return &w;
+  return nullptr;
+}
+
+bool is_class(std::string_view name) {
+  for (const Word& w : kWords)
+    if (w.word_class == name) return true;
+  return false;
+}
+
+std::vector<Slot> compile(std::string_view grammar) {
+  std::vector<Slot> slots;
+  size_t i = grammar.find_first_of(".{");
+  while (i < grammar.size()) {
+    Slot slot;
+    if (grammar[i] == '{') slot.optional = true, ++i;
+    ++i;  // '.'
+    size_t end = i;
+    while (end < grammar.size() && grammar[end] != '.' && grammar[end] != '{' && grammar[end] != '}') ++end;
+    slot.text = grammar.substr(i, end - i);
+    i = end;
+    if (slot.optional) ++i;  // '}'
+    if (i < grammar.size() && grammar[i] == '*') slot.repeat = true, ++i;
+    slot.kind = slot.text == "type" ? Slot::Kind::type : slot.text == "type2" ? Slot::Kind::type2 : is_class(slot.text) ? Slot::Kind::word_class : Slot::Kind::literal;
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+struct Row {
+  const RowInfo* info;
+  std::vector<Slot> slots;
+};
+
+template <class... Rows>
+void append(std::vector<Row>& rows, RowList<Rows...>) {
+  (rows.push_back({&Rows::info, compile(Rows::info.grammar)}), ...);
+}
+
+struct Table {
+  std::vector<Row> rows;
+  std::unordered_map<std::string_view, std::vector<RowId>> by_opcode;
+
+  Table() {
+    append(rows, MoveRows{});
+    append(rows, IntegerRows{});
+    append(rows, LogicRows{});
+    append(rows, FloatRows{});
+    append(rows, CompareRows{});
+    append(rows, ConvertRows{});
+    for (const RowInfo& info : kMachineTable) rows.push_back({&info, compile(info.grammar)});
+    for (RowId i = 0; i < rows.size(); ++i) by_opcode[rows[i].info->opcode()].push_back(i);
+  }
+};
+
+const Table& table() {
+  static const Table instance;
+  return instance;
+}
+
+bool contains(std::span<const Type> types, Type type) {
+  for (Type t : types)
+    if (t == type) return true;
+  return false;
+}
+
+// True and the fields set, if `word` fits the slot.
+bool fits(const Slot& slot, const RowInfo& info, std::string_view word, Match& match) {
+  switch (slot.kind) {
+    case Slot::Kind::type:
+    case Slot::Kind::type2: {
+      Type type = ptx::type_from_name(word);
+      bool first = slot.kind == Slot::Kind::type;
+      if (type == Type::none || !contains(first ? info.types : info.types2, type)) return false;
+      (first ? match.type : match.type2) = type;
+      return true;
+    }
+    case Slot::Kind::word_class:
+      for (const Word& w : kWords) {
+        if (w.text != word || w.word_class != slot.text) continue;
+        match.mods = match.mods.with(w.field, w.value);
+        return true;
+      }
+      return false;
+    case Slot::Kind::literal: {
+      if (word != slot.text) return false;
+      if (const Word* w = find_literal(word)) match.mods = match.mods.with(w->field, w->value);
+      else
+        for (const Word& w2 : kWords)
+          if (w2.text == word) match.mods = match.mods.with(w2.field, w2.value);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool match_row(const Row& row, const std::vector<std::string>& words, Match& match) {
+  size_t slot = 0;
+  for (const std::string& word : words) {
+    for (;; ++slot) {
+      if (slot == row.slots.size()) return false;
+      if (fits(row.slots[slot], *row.info, word, match)) {
+        if (!row.slots[slot].repeat) ++slot;
+        break;
+      }
+      if (!row.slots[slot].optional) return false;
+    }
+  }
+  for (; slot < row.slots.size(); ++slot)
+    if (!row.slots[slot].optional) return false;
+  return true;
+}
+
+// All words a slot accepts; "" stands for "left out".
+std::vector<std::string> words_of(const Slot& slot, const RowInfo& info) {
+  std::vector<std::string> words;
+  if (slot.optional) words.emplace_back();
+  switch (slot.kind) {
+    case Slot::Kind::literal: words.emplace_back(slot.text); break;
+    case Slot::Kind::word_class:
+      for (const Word& w : kWords)
+        if (w.word_class == slot.text) words.emplace_back(w.text);
+      break;
+    case Slot::Kind::type:
+      for (Type t : info.types) words.emplace_back(ptx::type_name(t));
+      break;
+    case Slot::Kind::type2:
+      for (Type t : info.types2) words.emplace_back(ptx::type_name(t));
+      break;
+  }
+  return words;
+}
+
+}  // namespace
+
+size_t row_count() { return table().rows.size(); }
+const RowInfo& row_info(RowId row) { return *table().rows[row].info; }
+
+std::optional<Machine> machine_row(RowId row) {
+  if (row < kLaneRows) return std::nullopt;
+  return static_cast<Machine>(row - kLaneRows);
+}
+
+std::string manual_url(const RowInfo& info) { return fmt::format("https://docs.nvidia.com/cuda/parallel-thread-execution/#{}", info.manual); }
+
+Result<Match> match(const ptx::Instruction& instruction, const std::string& file) {
+  auto rows = table().by_opcode.find(instruction.opcode);
+  if (rows == table().by_opcode.end()) {
+    return Error{fmt::format("instruction '{}' is not supported (no row of the instruction table has the opcode '{}')", instruction.spelling(), instruction.opcode), file, instruction.line, instruction.column};
+  }
+  for (RowId id : rows->second) {
+    Match m;
+    m.row = id;
+    if (match_row(table().rows[id], instruction.modifiers, m)) return m;
+  }
+  const RowInfo& nearest = row_info(rows->second.front());
+  return Error{fmt::format("instruction '{}' is not supported in this form (manual: {})", instruction.spelling(), manual_url(nearest)), file, instruction.line, instruction.column};
+}
+
+std::vector<std::string> ambiguous_spellings() {
+  std::vector<std::string> found;
+  for (RowId id = 0; id < table().rows.size(); ++id) {
+    const Row& row = table().rows[id];
+    // Enumerate the row's own spellings (odometer over the slots) and try the other rows of the opcode.
+    std::vector<std::vector<std::string>> choices;
+    for (const Slot& s : row.slots) choices.push_back(words_of(s, *row.info));
+    std::vector<size_t> at(choices.size(), 0);
+    for (bool more = true; more;) {
+      std::vector<std::string> words;
+      for (size_t i = 0; i < choices.size(); ++i)
+        if (!choices[i][at[i]].empty()) words.push_back(choices[i][at[i]]);
+      for (RowId other : table().by_opcode.at(row.info->opcode())) {
+        Match m;
+        if (other == id || !match_row(table().rows[other], words, m)) continue;
+        std::string spelling(row.info->opcode());
+        for (const std::string& w : words) spelling += "." + w;
+        found.push_back(spelling);
+        break;
+      }
+      more = false;
+      for (size_t i = 0; i < at.size(); ++i) {
+        if (++at[i] < choices[i].size()) { more = true; break; }
+        at[i] = 0;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace tw::isa
