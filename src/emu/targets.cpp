@@ -20,9 +20,13 @@ namespace tw::emu {
   Handler dot_handler(AddressForm a, AddressForm b);               \
   }
 
+#if TW_HAS_PORTABLE
 TW_DECLARE_TARGET(portable)
-#if TW_X86_TARGETS
+#endif
+#if TW_HAS_AVX2
 TW_DECLARE_TARGET(avx2)
+#endif
+#if TW_HAS_AVX512
 TW_DECLARE_TARGET(avx512)
 #endif
 
@@ -46,19 +50,30 @@ const LaneRowHandlers* lane_row(uint32_t row) {
                                               NAME::float_lane_rows, NAME::compare_lane_rows, NAME::convert_lane_rows};         \
   constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler, NAME::dot_handler};
 
+#if TW_HAS_PORTABLE
 TW_DEFINE_TARGET(portable)
-#if TW_X86_TARGETS
+#endif
+#if TW_HAS_AVX2
 TW_DEFINE_TARGET(avx2)
+#endif
+#if TW_HAS_AVX512
 TW_DEFINE_TARGET(avx512)
 #endif
 
 }  // namespace
 
 std::vector<const Target*> supported_targets() {
-  std::vector<const Target*> list{&kTarget_portable};
-#if TW_X86_TARGETS
+  std::vector<const Target*> list;
+#if TW_HAS_PORTABLE
+  list.push_back(&kTarget_portable);
+#endif
+#if TW_HAS_AVX2 || TW_HAS_AVX512
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#endif
+#if TW_HAS_AVX2
   if (avx2) list.push_back(&kTarget_avx2);
+#endif
+#if TW_HAS_AVX512
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) list.push_back(&kTarget_avx512);
 #endif
   return list;
