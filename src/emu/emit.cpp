@@ -81,9 +81,9 @@ class Emitter {
     }
   }
 
-  Op& push(Handler run, uint32_t site) {
+  Op& push(Handler handler, uint32_t site) {
     out_->emplace_back();
-    out_->back().run = run;
+    out_->back().run = handler;
     out_->back().site = site;
     return out_->back();
   }
@@ -324,8 +324,8 @@ class Emitter {
       sum = f.d[0];
     }
     if (terms.empty()) return;
-    Handler run = d_.target.dot(form_a, form_b);
-    if (run == nullptr) return;
+    Handler handler = d_.target.dot(form_a, form_b);
+    if (handler == nullptr) return;
     uint32_t taken = uint32_t(terms.size()) * 3;
     dot_until_ = begin + taken;
     auto memory = std::shared_ptr<DotRow>(static_cast<DotRow*>(std::calloc(1, sizeof(DotRow) + terms.size() * sizeof(DotTerm))), std::free);
@@ -337,7 +337,7 @@ class Emitter {
       memory->a_low = std::min(memory->a_low, terms[t].a_offset), memory->a_high = std::max(memory->a_high, terms[t].a_offset);
       memory->b_low = std::min(memory->b_low, terms[t].b_offset), memory->b_high = std::max(memory->b_high, terms[t].b_offset);
     }
-    Op& op = push(run, d_.code[begin].site);
+    Op& op = push(handler, d_.code[begin].site);
     op.a = offset(a_reg), op.b = offset(b_reg);
     op.c = offset(addend), op.d = offset(sum);
     op.extra = own(memory);

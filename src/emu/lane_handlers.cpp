@@ -76,6 +76,13 @@ template <> struct EitherSource<bool> : LaneSource<bool> {
   TW_INLINE EitherSource(const char* at, bool) : LaneSource<bool>(at) {}
 };
 
+// Constructed in place: a spread source points into itself.
+template <size_t I, class T> struct EitherSlot {
+  EitherSource<T> source;
+  TW_INLINE EitherSlot(const char* at, bool uniform) : source(at, uniform) {}
+  EitherSlot(const EitherSlot&) = delete;
+};
+
 template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
   if constexpr (I == 0) return op->a;
   else if constexpr (I == 1) return op->b;
@@ -149,8 +156,10 @@ template <class Body, class M, class D, class... S> struct Handlers {
   TW_INLINE static const Op* run_either(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     uint32_t flags = op->flags;
-    std::tuple<EitherSource<S>...> sources{EitherSource<S>(frame + source_offset<I>(op), (flags >> I) & 1)...};
-    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
+    struct Sources : EitherSlot<I, S>... {
+      TW_INLINE Sources(const Op* o, const char* f, uint32_t bits) : EitherSlot<I, S>(f + source_offset<I>(o), (bits >> I) & 1)... {}
+    } sources(op, frame, flags);
+    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, sources.EitherSlot<I, S>::source[l]...); });
     TW_NEXT;
   }
   template <size_t... I>

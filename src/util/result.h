@@ -14,7 +14,7 @@ namespace tw {
 
 struct Error {
   std::string message;   // one sentence: what is wrong and what to do
-  std::string file;      // the user's file, or empty
+  std::string file{};    // the user's file, or empty
   uint32_t line = 0;     // 1-based, or 0
   uint32_t column = 0;   // 1-based, or 0
 
