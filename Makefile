@@ -28,7 +28,7 @@ setup: ## install what is missing (apt; nvcc from PyPI when there is none)
 demo: release ## build, then run the tiled GEMM of the lessons on the CPU, checked and timed
 	build/release/bin/tilewright run examples/demo_gemm.cu
 
-test: ## the whole suite: release build, then the sanitizer build (ASan + UBSan)
+test: ## the whole suite, in the sanitizer build (ASan + UBSan) and in the release build
 	@scripts/setup test
 	@scripts/run_tests
 

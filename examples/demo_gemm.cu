@@ -11,7 +11,7 @@
 // order of summation in float: |c - exact| <= K * u / (1 - K * u) * sum |a * b|, u = 2^-24
 // (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). The exit status tells.
 //
-// Tested by: make demo; tests/e2e.
+// Tested by: make demo.
 #include <cuda_runtime.h>
 
 #include <cmath>

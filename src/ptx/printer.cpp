@@ -6,7 +6,7 @@
 // one refers to another that follows, all of them are declared first; a `.loc` row that an
 // `inlined_at` means is printed again when a row of the same place came in between.
 //
-// Tested by tests/unit/ptx/printer_test.cpp.
+// Tested by tests/unit/ptx: ptx_test.h prints and parses again whatever a test parses.
 #include "ptx/printer.h"
 
 #include <fmt/format.h>

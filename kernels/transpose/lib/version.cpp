@@ -1,3 +1,4 @@
+// The one thing of version.h that has to be compiled into the library.
 #include "tilewright/version.h"
 
 namespace tilewright {
