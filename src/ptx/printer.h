@@ -8,6 +8,7 @@
 namespace tw::ptx {
 
 std::string print(const Module& module);
-std::string print(const Module& module, const Function& function, const Instruction& instruction);  // one line, no newline
+std::string print(const Module& module, const Function& function,
+                  const Instruction& instruction);  // one line, no newline
 
 }  // namespace tw::ptx

@@ -4,21 +4,23 @@
 // Problem: no kernel can be written with a given register count. Choice: a family of kernels that
 // keep N values alive, with launch bounds that let ptxas go up to 255 registers, and the count read
 // back with cudaFuncGetAttributes. The sweep is kernels x threads x dynamic shared memory (about
-// 4900 rows). The lines that start with '#' are the device's own properties: they check devices/h200.json.
+// 4900 rows). The lines that start with '#' are the device's own properties: they check
+// devices/h200.json.
 //
-// Build and run:  nvcc -arch=sm_90 -O3 -o occupancy_h200 occupancy_h200.cu && ./occupancy_h200 > occupancy-h200.tsv
+// Build and run:  nvcc -arch=sm_90 -O3 -o occupancy_h200 occupancy_h200.cu && ./occupancy_h200 >
+// occupancy-h200.tsv
 #include <cuda_runtime.h>
 
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(call)                                                                             \
-  do {                                                                                          \
-    const cudaError_t status_ = (call);                                                         \
-    if (status_ != cudaSuccess) {                                                               \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status_));     \
-      std::exit(1);                                                                             \
-    }                                                                                           \
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    const cudaError_t status_ = (call);                                                     \
+    if (status_ != cudaSuccess) {                                                           \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status_)); \
+      std::exit(1);                                                                         \
+    }                                                                                       \
   } while (0)
 
 // All Live values are read before the first is written back, and each depends on another, so none
@@ -51,19 +53,22 @@ void sweep(const char* name, Kernel kernel, const cudaDeviceProp& prop) {
   CHECK(cudaFuncGetAttributes(&attributes, kernel));
   const int most = static_cast<int>(prop.sharedMemPerBlockOptin - attributes.sharedSizeBytes);
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
-  const int threads[] = {1, 32, 33, 64, 96, 128, 160, 192, 256, 288, 320, 384, 512, 544, 640, 768, 992, 1024};
-  const int shared[] = {0, 1, 1024, 3072, 5120, 8192, 11264, 16384, 24576, 32768, 38912, 49152, 57344, 75776, 100000, 115712, 166000, most};
+  const int threads[] = {1,   32,  33,  64,  96,  128, 160, 192, 256,
+                         288, 320, 384, 512, 544, 640, 768, 992, 1024};
+  const int shared[] = {0,     1,     1024,  3072,  5120,  8192,   11264,  16384,  24576,
+                        32768, 38912, 49152, 57344, 75776, 100000, 115712, 166000, most};
   for (int t : threads)
     for (int s : shared) {
       if (s > most) continue;
       int blocks = -1;
-      const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, t, s);
+      const cudaError_t status =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, t, s);
       if (status != cudaSuccess) {
         (void)cudaGetLastError();
         blocks = -1;
       }
-      std::printf("%s\t%d\t%zu\t%d\t%d\t%d\t%d\n", name, attributes.numRegs, attributes.sharedSizeBytes,
-                  attributes.maxThreadsPerBlock, t, s, blocks);
+      std::printf("%s\t%d\t%zu\t%d\t%d\t%d\t%d\n", name, attributes.numRegs,
+                  attributes.sharedSizeBytes, attributes.maxThreadsPerBlock, t, s, blocks);
     }
 }
 
@@ -75,14 +80,24 @@ int main() {
   CHECK(cudaRuntimeGetVersion(&runtime));
   CHECK(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0));
   CHECK(cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, 0));
-  std::printf("# name %s\n# driver %d runtime %d\n# compute %d.%d\n# sm_count %d\n", p.name, driver, runtime, p.major, p.minor, p.multiProcessorCount);
-  std::printf("# max_threads_per_block %d max_threads_per_sm %d max_blocks_per_sm %d\n", p.maxThreadsPerBlock, p.maxThreadsPerMultiProcessor, p.maxBlocksPerMultiProcessor);
-  std::printf("# registers_per_block %d registers_per_sm %d\n", p.regsPerBlock, p.regsPerMultiprocessor);
-  std::printf("# shared_per_block %zu shared_per_block_optin %zu shared_per_sm %zu shared_reserved_per_block %zu\n", p.sharedMemPerBlock, p.sharedMemPerBlockOptin, p.sharedMemPerMultiprocessor, p.reservedSharedMemPerBlock);
-  std::printf("# l2_bytes %d memory_bytes %zu memory_bus_bits %d copy_engines %d constant_bytes %zu\n", p.l2CacheSize, p.totalGlobalMem, p.memoryBusWidth, p.asyncEngineCount, p.totalConstMem);
+  std::printf("# name %s\n# driver %d runtime %d\n# compute %d.%d\n# sm_count %d\n", p.name, driver,
+              runtime, p.major, p.minor, p.multiProcessorCount);
+  std::printf("# max_threads_per_block %d max_threads_per_sm %d max_blocks_per_sm %d\n",
+              p.maxThreadsPerBlock, p.maxThreadsPerMultiProcessor, p.maxBlocksPerMultiProcessor);
+  std::printf("# registers_per_block %d registers_per_sm %d\n", p.regsPerBlock,
+              p.regsPerMultiprocessor);
+  std::printf(
+      "# shared_per_block %zu shared_per_block_optin %zu shared_per_sm %zu "
+      "shared_reserved_per_block %zu\n",
+      p.sharedMemPerBlock, p.sharedMemPerBlockOptin, p.sharedMemPerMultiprocessor,
+      p.reservedSharedMemPerBlock);
+  std::printf(
+      "# l2_bytes %d memory_bytes %zu memory_bus_bits %d copy_engines %d constant_bytes %zu\n",
+      p.l2CacheSize, p.totalGlobalMem, p.memoryBusWidth, p.asyncEngineCount, p.totalConstMem);
   std::printf("# clock_khz %d memory_clock_khz %d\n", clock, memory_clock);
   std::printf("kernel\tregisters\tstatic_shared\tmax_threads\tthreads\tdynamic_shared\tblocks\n");
-#define SWEEP(live, fixed, bound) sweep("hold_" #live "_" #fixed "_" #bound, hold<live, fixed, bound>, p)
+#define SWEEP(live, fixed, bound) \
+  sweep("hold_" #live "_" #fixed "_" #bound, hold<live, fixed, bound>, p)
   SWEEP(1, 0, 1024);
   SWEEP(8, 0, 1024);
   SWEEP(16, 0, 1024);
