@@ -125,7 +125,7 @@ Result<Module> Parser::run() {
   if (!module_header()) return std::move(error_);
   while (token_.kind != TokenKind::end)
     if (!module_statement()) return std::move(error_);
-  finish_locations();
+  if (!finish_locations()) return std::move(error_);
   return std::move(module_);
 }
 

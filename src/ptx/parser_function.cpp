@@ -59,8 +59,9 @@ bool Parser::function(Linkage link) {
     return expect(';', "after the declaration");
   }
   location_ = kNone;
-  location_index_.clear();
-  latest_location_.clear();
+  // New maps: clear() takes time by the largest function so far.
+  if (!location_index_.empty()) location_index_ = {};
+  if (!latest_location_.empty()) latest_location_ = {};
   return body();
 }
 
@@ -310,7 +311,6 @@ bool Parser::instruction() {
   if (first == '%' || first == '$' || first == '_')
     return fail(token_, fmt::format("'{}' is not an instruction: expected an opcode", token_.text));
   ins.opcode = token_.text;
-  std::array<std::string_view, 24> modifiers;
   size_t count = 0;
   std::string_view m = lexer_.modifier();
   Token at = token_;
@@ -321,18 +321,18 @@ bool Parser::instruction() {
       if (token_.kind != TokenKind::directive) break;  // a space before a '.' is allowed
       m = token_.text;
     }
-    if (count == modifiers.size())
-      return fail(at, fmt::format("more than {} modifiers behind an opcode", modifiers.size()));
-    modifiers[count++] = m;
+    if (count == modifiers_.size())
+      return fail(at, fmt::format("more than {} modifiers behind an opcode", modifiers_.size()));
+    modifiers_[count++] = m;
     m = lexer_.modifier();
   }
   ins.modifiers.reserve(count);
-  for (size_t i = 0; i < count; ++i) ins.modifiers.emplace_back(modifiers[i]);
+  for (size_t i = 0; i < count; ++i) ins.modifiers.emplace_back(modifiers_[i]);
 
   operands_.clear();
   const bool branch = ins.opcode == "bra", indexed = ins.opcode == "brx";
   if (ins.opcode == "call") {
-    if (!call_operands(ins)) return false;
+    if (!call_operands()) return false;
   } else if (!token_.is(';')) {
     do {
       if ((branch || (indexed && operands_.size() == 1)) && token_.kind == TokenKind::identifier) {
@@ -356,7 +356,7 @@ bool Parser::instruction() {
 }
 
 // [ (returns), ] target [, (arguments) ] [, prototype ]
-bool Parser::call_operands(Instruction& ins) {
+bool Parser::call_operands() {
   if (token_.is('(')) {
     if (!list_operand(operands_.emplace_back()) ||
         !expect(',', "between the results of a call and its target"))
@@ -381,7 +381,6 @@ bool Parser::call_operands(Instruction& ins) {
   references_.push_back({LabelReference::Kind::call, id(token_.text),
                          static_cast<uint32_t>(function_->instructions.size()),
                          static_cast<uint32_t>(operands_.size()) - 1, token_.line, token_.column});
-  (void)ins;
   advance();
   return true;
 }

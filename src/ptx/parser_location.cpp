@@ -107,7 +107,7 @@ bool Parser::debug_strings() {
   return true;
 }
 
-void Parser::finish_locations() {
+bool Parser::finish_locations() {
   // The text of a function_name; a label that .debug_str lacks stands for itself.
   auto spelled = [&](const RawLocation& r) -> std::string {
     if (r.function_label == kNone) return {};
@@ -118,6 +118,7 @@ void Parser::finish_locations() {
     return debug_str_.substr(begin, debug_str_.find('\0', begin) - begin);
   };
   uint32_t files = 0;
+  uint64_t name_bytes = 0;
   for (size_t i = 0; i < module_.functions.size(); ++i) {
     Function& f = module_.functions[i];
     const std::vector<RawLocation>& rows = raw_locations_[i];
@@ -136,6 +137,11 @@ void Parser::finish_locations() {
                                 raw.inlined_at == kNone ? kNone : final_row[raw.inlined_at],
                                 spelled(raw)};
         RawLocation key{raw.file, raw.line, raw.column, location.inlined_at, kNone, 0, 0};
+        name_bytes += location.inlined_function.size();
+        if (name_bytes > kMaxInlinedNameBytes)
+          return fail(
+              0, 0,
+              "names of inlined functions beyond the limit of 1 GiB: compile without -lineinfo");
         if (!location.inlined_function.empty()) {
           key.function_label = names_.id_of_made(location.inlined_function);
           if (key.function_label == facts_.size()) facts_.emplace_back();
@@ -151,6 +157,7 @@ void Parser::finish_locations() {
   }
   // Every SourceLocation::file is an index into files, whether a .file names it or not.
   if (module_.files.size() < files) module_.files.resize(files);
+  return true;
 }
 
 }  // namespace tw::ptx

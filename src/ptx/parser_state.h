@@ -11,6 +11,7 @@
 // Tested by tests/unit/ptx.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,7 +35,8 @@ inline constexpr uint64_t kMaxVariableBytes = 1ull << 40;
 inline constexpr uint64_t kMaxInitialBytes = 256ull << 20;  // initialised data of one module
 inline constexpr uint32_t kMaxAlignment = 1u << 20;
 inline constexpr uint32_t kMaxFileIndex = 1u << 16;
-inline constexpr uint32_t kMaxInlineDepth = 256;  // longer chains of inlined_at are cut
+inline constexpr uint64_t kMaxInlinedNameBytes = 1ull << 30;  // of all locations of a module
+inline constexpr uint32_t kMaxInlineDepth = 256;              // longer chains of inlined_at are cut
 
 struct Constant {
   Literal::Kind kind = Literal::Kind::integer;
@@ -186,7 +188,7 @@ class Parser {
   bool branch_targets(const Token& name);
   bool call_prototype(const Token& name);
   bool instruction();
-  bool call_operands(Instruction& instruction);
+  bool call_operands();
 
   // parser_operand.cpp
   bool operand(Operand& operand, uint32_t depth);
@@ -224,7 +226,7 @@ class Parser {
   bool file_directive();
   bool loc_directive();
   bool debug_strings();
-  void finish_locations();
+  bool finish_locations();
 
   std::string_view text_;
   Lexer lexer_;
@@ -245,7 +247,8 @@ class Parser {
   std::vector<Range> hidden_ranges_;
   uint32_t inner_ranges_ = 0;  // register ranges declared in nested scopes that are open
   std::vector<LabelReference> references_;
-  std::vector<Operand> operands_;
+  std::vector<Operand> operands_;               // of the instruction at hand
+  std::array<std::string_view, 24> modifiers_;  // likewise
 
   // Locations, by function.
   std::vector<std::vector<RawLocation>> raw_locations_;

@@ -84,30 +84,30 @@ bool Parser::declarator(const Declaration& d, Variable& v, Token& name) {
   v.alignment = d.alignment;
   v.managed = d.managed;
   advance();
-  v.bytes = uint64_t{type_bytes(d.type)} * d.vector;
+  uint64_t row = uint64_t{type_bytes(d.type)} * d.vector;  // bytes, without an open first extent
   while (token_.is('[')) {
     const Token at = token_;
     advance();
+    const bool first = v.dimensions.empty();
     uint64_t extent = 0;
     if (!token_.is(']')) {
       Constant value;
       if (!constant(value)) return false;
       if (value.kind != Literal::Kind::integer) return fail(at, "an array extent is an integer");
       extent = value.bits;
-      if (extent > kMaxVariableBytes)
-        return fail(at,
-                    fmt::format("array extent beyond the limit of {} bytes", kMaxVariableBytes));
-    } else if (!v.dimensions.empty()) {
+      if (extent == 0 && !first) return fail(at, "only the first extent of an array can be 0");
+    } else if (!first) {
       return fail(at, "only the first extent of an array can be left out: give this one");
     }
     if (!expect(']', "after the extent")) return false;
     if (v.dimensions.size() == kMaxDimensions)
       return fail(at, fmt::format("more than {} dimensions", kMaxDimensions));
     v.dimensions.push_back(extent);
-    if (extent != 0 && v.bytes > kMaxVariableBytes / extent)
+    if (extent > kMaxVariableBytes / row)
       return fail(at, fmt::format("array larger than the limit of {} bytes", kMaxVariableBytes));
-    v.bytes *= extent;
+    if (extent != 0) row *= extent;
   }
+  v.bytes = !v.dimensions.empty() && v.dimensions[0] == 0 ? 0 : row;
   return true;
 }
 
@@ -248,8 +248,6 @@ bool Parser::initializer(Variable& v, bool sized) {
   std::vector<uint64_t> strides(counts.size(), 1);
   for (size_t i = counts.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * counts[i];
   const uint64_t scalar = type_bytes(v.type);
-  if (strides[0] == 0)
-    return fail(at, "an array without elements cannot be initialised: give its inner extents");
   uint64_t used = 0;
   if (token_.is('{')) {
     advance();

@@ -76,5 +76,63 @@ $L__BB0_2:
   EXPECT_EQ(f.instructions[4].column, 2u);
 }
 
+TEST(Kernel, AsTritonWritesIt) {
+  const Module m = parsed(R"(
+.extern .shared .align 16 .b8 global_smem[];
+.visible .entry add_kernel(
+	.param .u64 .ptr .global .align 1 add_kernel_param_0,
+	.param .u32 add_kernel_param_1
+)
+.reqntid 128
+{
+	.reg .pred 	%p<3>;
+	.reg .b32 	%r<8>;
+	.reg .b64 	%rd<4>;
+	.loc	1 10 0                          // add.py:10:0
+$L__func_begin0:
+	.loc	1 10 0                          // add.py:10:0
+	ld.param.b64 	%rd1, [add_kernel_param_0];
+$L__tmp0:
+	// begin inline asm
+	mov.u32 %r1, %ctaid.x;
+	// end inline asm
+	mov.pred 	%p1, -1;
+	// begin inline asm
+	mov.u32 %r2, 0x0;
+	@%p1 ld.global.v4.b32 { %r2, %r3, %r4, %r5 }, [ %rd1 + 0 ];
+	@!%p1 mov.u32 %r2, 0x0;
+	// end inline asm
+	.loc	1 20 4, function_name $L__info_string0, inlined_at 1 10 0
+	shfl.sync.bfly.b32 %r6, %r2, 16, 31, -1;
+	st.shared.b32 	[global_smem+8], %r6;
+	bar.sync 	0;
+	ret;
+$L__tmp1:
+$L__func_end0:
+}
+	.file	1 "add.py"
+	.section	.debug_abbrev
+	{
+.b8 1                                   // Abbreviation Code
+.b8 17                                  // DW_TAG_compile_unit {
+	}
+	.section	.debug_str
+	{
+$L__info_string0:
+.b8 115,117,109
+.b8 0
+	}
+	.section	.debug_macinfo	{	}
+)");
+  ASSERT_EQ(m.functions.size(), 1u);
+  const Function& f = m.functions[0];
+  EXPECT_EQ(f.req_ntid, (std::array<uint32_t, 3>{128, 1, 1}));
+  EXPECT_EQ(f.parameters[0].alignment, 8u);
+  ASSERT_EQ(f.instructions.size(), 10u);
+  EXPECT_EQ(f.locations[f.instructions[6].location].inlined_function, "sum");
+  EXPECT_EQ(print(m, f, f.instructions[4]), "@%p1 ld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd1];");
+  EXPECT_EQ(f.labels.back().instruction, 10u);
+}
+
 }  // namespace
 }  // namespace tw::ptx

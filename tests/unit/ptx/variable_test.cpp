@@ -193,9 +193,12 @@ TEST(VariableErrors, Places) {
             "1:18: only the first extent of an array can be left out: give this one");
   EXPECT_EQ(error_of(".global .u32 a[1.5];"), "1:15: an array extent is an integer");
   EXPECT_EQ(error_of(".global .u32 a[0x7fffffffffff];"),
-            "1:15: array extent beyond the limit of 1099511627776 bytes");
+            "1:15: array larger than the limit of 1099511627776 bytes");
   EXPECT_EQ(error_of(".global .u32 a[1000000][1000000];"),
             "1:24: array larger than the limit of 1099511627776 bytes");
+  EXPECT_EQ(error_of(".global .u32 a[][0x4000000000][0x4000000000] = {1};"),
+            "1:31: array larger than the limit of 1099511627776 bytes");
+  EXPECT_EQ(error_of(".global .u32 a[2][0];"), "1:18: only the first extent of an array can be 0");
   EXPECT_EQ(error_of(".global .u32 a[2] = {1, 2, 3};"),
             "1:28: too many values for 'a': its extents hold 2 here");
   EXPECT_EQ(error_of(".global .u32 a[2] = {{1}};"),
