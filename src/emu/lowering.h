@@ -1,0 +1,181 @@
+// The pass that turns PTX instructions into IR (phase "lower" of ir.h), one object a kernel.
+//   lower.cpp          layout, operands, bodies
+//   lower_lane.cpp     lane rows, packing and unpacking of vectors
+//   lower_memory.cpp   loads and stores
+//   lower_machine.cpp  control flow, calls, barriers, warp operations
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emu/ir.h"
+#include "emu/machine_handlers.h"
+
+namespace tw::emu {
+
+using isa::Field;
+using isa::Machine;
+using ptx::Operand;
+using ptx::Type;
+using OperandKind = ptx::Operand::Kind;
+
+inline constexpr uint32_t kMaxInlineDepth = 32;
+inline constexpr size_t kMaxInstructions = 4'000'000;
+
+inline uint8_t register_bytes(Type type) {
+  if (type == Type::pred) return 0;
+  uint32_t bytes = ptx::type_bytes(type);
+  return bytes < 2 ? 2 : uint8_t(bytes);
+}
+
+inline Type unsigned_type(uint8_t bytes) { return bytes == 8 ? Type::u64 : bytes == 4 ? Type::u32 : Type::u16; }
+inline Type signed_type(uint8_t bytes) { return bytes == 8 ? Type::s64 : bytes == 4 ? Type::s32 : Type::s16; }
+inline Type bits_type(uint8_t bytes) { return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16; }
+
+inline bool is_signed(Type t) { return t == Type::s8 || t == Type::s16 || t == Type::s32 || t == Type::s64; }
+
+inline uint64_t round_up(uint64_t value, uint64_t to) { return to <= 1 ? value : (value + to - 1) / to * to; }
+
+// One function being lowered: the kernel, or a device function at one call.
+struct Instance {
+  const ptx::Function* function = nullptr;
+  const Instance* caller = nullptr;
+  uint32_t depth = 0;
+  std::vector<uint32_t> registers;         // PTX register -> IR register
+  std::vector<uint64_t> variables;         // function variable -> shared or local offset
+  std::vector<uint32_t> labels;            // PTX label -> label id
+  std::vector<uint64_t> parameters, returns;  // device function: local offsets of the caller's .param variables
+  uint32_t return_label = 0;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(Decoding& d) : d_(d) {}
+
+  Status run();
+ private:
+  Error error_at(const ptx::Instruction& in, std::string message) const { return Error{std::move(message), d_.module.name, in.line, in.column}; }
+
+  // ---- layout ----
+
+  void lay_out_parameters();
+  // Shared variables of the module and of the kernel, then the dynamic part.
+  Status lay_out_shared();
+  void lay_out_locals(Instance& f);
+  // ---- small pieces ----
+
+  Ir& append(IrKind kind) {
+    Ir ir;
+    ir.kind = kind;
+    ir.site = site_;
+    d_.code.push_back(ir);
+    return d_.code.back();
+  }
+
+  static Source constant(uint64_t value) { return Source{true, value, kNoReg}; }
+  static Source reg(uint32_t r) { return Source{false, 0, r}; }
+
+  uint32_t lane_op(isa::RowId row, Type type, Type type2, std::initializer_list<Source> sources, isa::Mods mods = {}, uint32_t destination = kNoReg);
+  // `source` (a register of `from` bytes) as a value of `to` bytes.
+  Source resize(Source source, uint8_t from, uint8_t to, bool sign_extend, bool saturate = false);
+  uint32_t ir_register(Instance& f, uint32_t ptx_register);
+  uint32_t fixed_scalar(uint32_t slot, uint8_t bytes);
+  uint32_t lane_init(LaneInit what, Shape shape);
+  // The static shape of %tid.x/y/z for the block shape.
+  Shape tid_shape(int axis) const;
+  // A special register as a 32-bit (or 64-bit) source; `bytes` is what it has.
+  Result<Source> special(const ptx::Instruction& in, const std::string& name, uint8_t& bytes);
+  uint32_t slot_register(UniformSlot slot);
+  // Address of a symbol in the space it lives in; generic space for global and constant variables.
+  Result<Source> symbol_address(Instance& f, const ptx::Instruction& in, const Operand& o, ptx::Space* space = nullptr);
+  // Any operand as a source of `bytes`. `type` decides how literals are read and registers widened.
+  Result<Source> source(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, Type type);
+  // Where a result of `bytes` goes: the register itself, or a temporary to be widened afterwards.
+  struct Destination {
+    uint32_t reg = kNoReg;     // written by the instruction
+    uint32_t widened = kNoReg; // then extended into this one
+    bool sign_extend = false;
+  };
+  Result<Destination> destination(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, bool sign_extend);
+  void finish(const Destination& out);
+  // ---- bodies ----
+
+  Status body(Instance& f);
+  Status instruction(Instance& f, const ptx::Instruction& in);
+  // Spellings repeat; a kernel has a few dozen different ones.
+  Result<isa::Match> find_match(const ptx::Instruction& in);
+  Status lane_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // mov.b64 {lo, hi}, x
+  Status unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // mov.b64 x, {lo, hi}
+  Status pack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine);
+  Status barrier(const std::vector<Source>& sources);
+  Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources);
+  // A guard on an instruction that cannot be masked: a branch around it.
+  template <class F> Status guarded(const ptx::Instruction&, F make) {
+    uint32_t around = uint32_t(d_.labels.size());
+    d_.labels.push_back(0);
+    guard_negated_ = !guard_negated_;
+    branch(around);
+    guard_ = kNoReg;
+    Status s = make();
+    d_.labels[around] = uint32_t(d_.code.size());
+    return s;
+  }
+
+  void branch(uint32_t label);
+  Status convert_address(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool to_space);
+  // ---- memory ----
+
+  static Element element_of(Type type) {
+    switch (ptx::type_bytes(type)) {
+      case 1: return type == Type::s8 ? Element::s8 : Element::u8;
+      case 2: return Element::b16;
+      case 4: return Element::b32;
+      default: return Element::b64;
+    }
+  }
+
+  struct Place {
+    AccessSpace space = AccessSpace::global;
+    Source address;
+    int64_t offset = 0;
+    bool kernel_parameter = false;  // address.value is an offset into the parameters
+  };
+
+  Result<Place> place(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Operand& o);
+  static std::vector<Operand> elements_of(const Operand& o) { return o.kind == OperandKind::vector ? o.elements : std::vector<Operand>{o}; }
+
+  Status load(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // Kernel parameters lie in the uniform area: a load is a move from there.
+  Status load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Place& p, const std::vector<Operand>& to, uint8_t slot_bytes);
+  Status store(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // ---- calls ----
+
+  Status call(Instance& f, const ptx::Instruction& in);
+  Decoding& d_;
+  uint32_t site_ = 0;
+  uint32_t guard_ = kNoReg;
+  bool guard_negated_ = false;
+  uint32_t uniform_end_ = 0;
+  uint32_t parameter_address_ = kNoReg;
+  std::vector<uint32_t> parameter_offsets_;
+  std::vector<uint64_t> module_shared_, kernel_shared_;
+  std::unordered_map<const ptx::Variable*, uint64_t> function_shared_;
+  uint64_t shared_bytes_ = 0, dynamic_shared_ = 0, local_bytes_ = 0;
+  std::array<uint32_t, kFirstFree> slot_registers_ = [] { std::array<uint32_t, kFirstFree> a; a.fill(kNoReg); return a; }();
+  std::vector<uint32_t> lane_init_registers_;
+  std::unordered_map<std::string, isa::Match> matches_;
+  std::string spelling_;
+
+ public:
+  const std::vector<uint32_t>& lane_init_registers() const { return lane_init_registers_; }
+  uint32_t uniform_end() const { return uniform_end_; }
+};
+
+}  // namespace tw::emu
