@@ -69,7 +69,8 @@ def layer_order(root):
 def layer_depends(root, layer):
     path = pathlib.Path(root, "src", layer, "CMakeLists.txt")
     text = re.sub(r"#.*", "", path.read_text(encoding="utf-8")) if path.exists() else ""
-    return sorted(set(re.findall(r"\btw_(\w+)", text)) - {layer})
+    used = set(re.findall(r"\btw_(\w+)", text)) - {layer}
+    return sorted(name for name in used if pathlib.Path(root, "src", name).is_dir())
 
 
 def check_layers(root):
