@@ -70,6 +70,8 @@ std::string Parser::shown(const Token& token) const {
 bool Parser::fail(uint32_t line, uint32_t column, std::string message) {
   if (failed_) return false;
   failed_ = true;
+  constexpr size_t kHead = 200, kTail = 100;  // names of a hostile text may be long
+  if (message.size() > kHead + kTail) message.replace(kHead, message.size() - kHead - kTail, "...");
   error_.message = std::move(message);
   error_.file = module_.name;
   error_.line = line;

@@ -60,8 +60,8 @@ bool Parser::function(Linkage link) {
   }
   location_ = kNone;
   // New maps: clear() takes time by the largest function so far.
-  if (!location_index_.empty()) location_index_ = {};
-  if (!latest_location_.empty()) latest_location_ = {};
+  if (!location_index_.empty()) decltype(location_index_)().swap(location_index_);
+  if (!latest_location_.empty()) decltype(latest_location_)().swap(latest_location_);
   return body();
 }
 

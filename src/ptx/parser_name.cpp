@@ -200,8 +200,8 @@ Local* Parser::local(uint32_t name) {
   const NameFacts& f = facts_[name];
   Local found;
   if (f.local.function == function_number_ && f.local.kind != Local::Kind::none) {
-    // A range of a nested scope may hide a register of an outer one.
-    if (inner_ranges_ == 0 || !from_range(name, f.local.depth + 1u, found))
+    // A range of a nested scope may hide a register of an outer one, any range a parameter.
+    if ((inner_ranges_ == 0 && f.local.depth != 0) || !from_range(name, f.local.depth + 1u, found))
       return &facts_[name].local;
   } else if (f.special || !from_range(name, 0, found)) {
     return nullptr;
@@ -257,7 +257,8 @@ bool Parser::from_range(uint32_t name, uint32_t from_depth, Local& found) {
 }
 
 uint32_t Parser::new_register(uint32_t name, Type type, uint32_t at_depth) {
-  const uint32_t unique = claim(name, at_depth);
+  // Depth 0: a parameter in a register, whose name was taken when it was declared.
+  const uint32_t unique = at_depth == 0 ? name : claim(name, at_depth);
   function_->registers.push_back({std::string(names_.text(unique)), type});
   return static_cast<uint32_t>(function_->registers.size()) - 1;
 }

@@ -221,9 +221,8 @@ bool Parser::parameter_list(std::vector<Variable>& parameters, Local::Kind kind)
         meaning = Local{};
         meaning.kind = Local::Kind::declared;
         meaning.type = d.type;
-      } else {
-        facts_[id(name.text)].taken_in = function_number_;
       }
+      facts_[id(name.text)].taken_in = function_number_;
       if (!declare(name, meaning)) return false;
     }
     parameters.push_back(std::move(variable));

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -291,37 +292,50 @@ bool numbered(std::string_view name, std::string_view& prefix, uint32_t& number)
   return true;
 }
 
-void print_registers(std::string& out, const Function& f) {
-  struct Range {
-    Type type;
-    uint32_t highest = 0, count = 0;
-    bool mixed = false;
-  };
-  std::map<std::string_view, Range> ranges;
-  auto is_parameter = [&](const Register& r) {
-    auto same = [&](const Variable& v) { return v.space == Space::reg && v.name == r.name; };
-    return std::any_of(f.parameters.begin(), f.parameters.end(), same) ||
-           std::any_of(f.returns.begin(), f.returns.end(), same);
-  };
-  const bool in_registers = std::any_of(f.parameters.begin(), f.parameters.end(),
-                                        [](const Variable& v) { return v.space == Space::reg; }) ||
-                            std::any_of(f.returns.begin(), f.returns.end(),
-                                        [](const Variable& v) { return v.space == Space::reg; });
+using Prefixes = std::set<std::string_view>;
+
+// Prefixes of the numbered names among variables and functions of the module: a register range of
+// such a prefix could take the name of one.
+Prefixes symbol_prefixes(const Module& m) {
+  Prefixes result;
   std::string_view prefix;
   uint32_t number = 0;
+  for (const Variable& v : m.variables)
+    if (numbered(v.name, prefix, number)) result.insert(prefix);
+  for (const Function& f : m.functions)
+    if (numbered(f.name, prefix, number)) result.insert(prefix);
+  return result;
+}
+
+void print_registers(std::string& out, const Function& f, const Prefixes& symbols) {
+  struct Range {
+    Type type = Type::none;
+    uint32_t highest = 0;
+    bool usable = true;  // one type, and no other meaning of a name it would declare
+  };
+  std::map<std::string_view, Range> ranges;
+  Prefixes in_registers;  // parameters that the header declares as registers
+  std::string_view prefix;
+  uint32_t number = 0;
+  for (const std::vector<Variable>* list : {&f.parameters, &f.returns}) {
+    for (const Variable& v : *list) {
+      if (v.space == Space::reg) in_registers.insert(v.name);
+      if (numbered(v.name, prefix, number)) ranges[prefix].usable = false;
+    }
+  }
   for (const Register& r : f.registers) {
     if (!numbered(r.name, prefix, number)) continue;
-    Range& range = ranges.try_emplace(prefix, Range{r.type}).first->second;
-    range.mixed |= range.type != r.type;
+    Range& range =
+        ranges.try_emplace(prefix, Range{r.type, 0, symbols.count(prefix) == 0}).first->second;
+    range.usable &= range.type == r.type;
     range.highest = std::max(range.highest, number);
-    ++range.count;
   }
   for (const auto& [name, range] : ranges)
-    if (!range.mixed)
+    if (range.usable)
       write(out, "  .reg .{} {}<{}>;\n", type_name(range.type), name, range.highest + 1);
   for (const Register& r : f.registers) {
-    if (numbered(r.name, prefix, number) && !ranges.at(prefix).mixed) continue;
-    if (in_registers && is_parameter(r)) continue;
+    if (numbered(r.name, prefix, number) && ranges.at(prefix).usable) continue;
+    if (in_registers.count(r.name) != 0) continue;
     write(out, "  .reg .{} {};\n", type_name(r.type), r.name);
   }
 }
@@ -393,10 +407,11 @@ class LocationPrinter {
   std::map<Place, uint32_t> latest_;
 };
 
-void print_body(std::string& out, const Module& m, const Function& f, InlinedNames& names) {
+void print_body(std::string& out, const Module& m, const Function& f, const Prefixes& symbols,
+                InlinedNames& names) {
   out += "{\n";
   for (const std::string& pragma : f.pragmas) write(out, "  .pragma \"{}\";\n", pragma);
-  print_registers(out, f);
+  print_registers(out, f, symbols);
   for (const Variable& v : f.variables) {
     out += "  ";
     out += linkage_text(v.linkage);
@@ -495,6 +510,7 @@ std::string print(const Module& m) {
     out += ";\n";
   }
   InlinedNames names;
+  const Prefixes symbols = symbol_prefixes(m);
   for (const Function& f : m.functions) {
     if (!f.has_body) {
       if (declare_functions) continue;
@@ -504,7 +520,7 @@ std::string print(const Module& m) {
     }
     out += '\n';
     print_header(out, f);
-    print_body(out, m, f, names);
+    print_body(out, m, f, symbols, names);
   }
   for (const auto& [alias, target] : m.aliases) write(out, ".alias {}, {};\n", alias, target);
   names.print(out);

@@ -219,6 +219,35 @@ TEST(Registers, RangesWhosePrefixEndsInADigit) {
   EXPECT_EQ(m.functions[0].registers[1].type, Type::b64);
 }
 
+TEST(Registers, PrintedRangesTakeNoOtherName) {
+  const Module m = parsed(R"(
+.global .u32 x1;
+.func f(.param .b32 y1, .reg .b32 z1) {
+  .reg .b64 x3, y3, z3;
+  mov.u64 x3, x1;
+  mov.u64 y3, y1;
+  mov.u64 z3, z1;
+  ret;
+}
+)");
+  const Function& f = m.functions[0];
+  EXPECT_EQ(f.instructions[0].operands[1].symbol.kind, SymbolRef::Kind::module_variable);
+  EXPECT_EQ(f.instructions[1].operands[1].symbol.kind, SymbolRef::Kind::parameter);
+  EXPECT_EQ(f.registers[f.instructions[2].operands[1].reg].type, Type::b32);
+}
+
+TEST(Registers, RangesHideParameters) {
+  const Module m = parsed(R"(
+.func f(.param .b32 y1, .reg .b32 z1) {
+  .reg .b64 y<4>, z<4>;
+  mov.u64 y1, z1;
+  ret;
+}
+)");
+  EXPECT_THAT(register_names(m.functions[0]), ElementsAre("y1_1", "z1_1"));
+  EXPECT_EQ(m.functions[0].registers[1].type, Type::b64);
+}
+
 TEST(Registers, Vectors) {
   const Module m = body(R"(
   .reg .v4 .f32 %v; .reg .v2 .b32 w;

@@ -235,5 +235,11 @@ TEST(OperandErrors, NestingIsBounded) {
             "3:79: constant expression nested too deeply: compute it");
 }
 
+TEST(OperandErrors, LongNamesAreCut) {
+  const std::string message = error("mov.b32 %r1, " + std::string(100000, 'x') + ";");
+  EXPECT_LT(message.size(), 400u);
+  EXPECT_NE(message.find("declare it before its use"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tw::ptx
