@@ -115,6 +115,7 @@ class Analysis {
     }
     if (ir.kind == IrKind::machine) {
       auto b = static_cast<Builtin>(ir.builtin);
+      if (b == Builtin::barrier_red_result && d_.registers[ir.d[0]].bytes != 0) return kVaryingShape;
       return b == Builtin::clock32 || b == Builtin::clock64 || b == Builtin::global_timer ? kUniformShape : kVaryingShape;
     }
     if (ir.kind != IrKind::lane) return kVaryingShape;

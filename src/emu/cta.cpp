@@ -164,7 +164,10 @@ bool Cta::arrive(uint32_t id, uint32_t required, uint32_t count) {
 }
 
 void Cta::release(uint32_t id) {
-  barriers[id].arrived = 0;
+  Barrier& b = barriers[id];
+  b.arrived = 0;
+  b.last_ones = b.ones, b.last_zeros = b.zeros;
+  b.ones = b.zeros = 0;
   for (Warp& warp : warps) {
     if (warp.state == WarpState::barrier && warp.path_count == 0 && warp.barrier == id) {
       warp.state = WarpState::ready;

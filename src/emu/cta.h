@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,22 @@ inline constexpr uint32_t kBarriers = 16;
 struct Barrier {
   uint32_t arrived = 0;   // threads
   uint32_t required = 0;  // threads; 0: every thread of the CTA that has not exited
+  // bar.red: over the threads that have arrived, and of the last completed phase.
+  uint32_t ones = 0, zeros = 0, last_ones = 0, last_zeros = 0;
 };
 
 // What stays the same for all CTAs of a launch.
 struct LaunchState {
   const Program* program = nullptr;
   const Launch* launch = nullptr;
-  const MemoryMap* memory = nullptr;
+  MemoryMap* memory = nullptr;
+  const DeviceOptions* options = nullptr;
+  bool exclusive = false;      // CTAs run one at a time: atomics need no host atomics
   std::vector<std::pair<uint32_t, uint64_t>> uniforms;  // offset -> value: constants, grid size, ...
   uint64_t shared_bytes = 0;   // static and dynamic
   uint64_t parameter_address = 0;
   int32_t fuel = 0;            // backward branches before a warp yields
+  std::mutex printf_mutex;
   std::atomic<bool> stop{false};
   std::atomic<bool> interrupted{false};
 };
@@ -61,6 +67,7 @@ struct Cta {
 
   // Called by handlers.
   bool arrive(uint32_t barrier, uint32_t required, uint32_t threads);  // true: the barrier is complete, all are released
+  void contribute(uint32_t barrier, uint32_t ones, uint32_t zeros) { barriers[barrier].ones += ones, barriers[barrier].zeros += zeros; }
   void lanes_exit(uint32_t count);
 
   LaunchState& state;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "emu/grid.h"
+#include "emu/windows.h"
 #include "ptx/printer.h"
 
 namespace tw::emu {
@@ -47,8 +48,9 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
     const ptx::Variable& v = m.variables[i];
     for (const ptx::Relocation& r : v.relocations) {
       if (loaded->symbols.variables[i] == 0) continue;
-      if (r.symbol.kind != ptx::SymbolRef::Kind::module_variable) return Error{fmt::format("the initialiser of '{}' holds the address of a function, which is not supported", v.name), m.name, v.line};
-      uint64_t value = (loaded->symbols.variables[r.symbol.index] + uint64_t(r.addend)) >> (8 * r.byte_shift);
+      bool function = r.symbol.kind == ptx::SymbolRef::Kind::function;
+      uint64_t address = function ? function_address(r.symbol.index) : loaded->symbols.variables[r.symbol.index];
+      uint64_t value = (address + uint64_t(r.addend)) >> (8 * r.byte_shift);
       if (uint64_t(r.offset) + r.bytes > v.bytes || r.bytes > 8) return Error{fmt::format("an initialiser of '{}' lies outside the variable", v.name), m.name, v.line};
       std::memcpy(memory_->find(loaded->symbols.variables[i])->host + r.offset, &value, r.bytes);
     }

@@ -163,12 +163,35 @@ class Emitter {
         if (ir.sources > 1) op.b = offset(ir.s[1]), op.flags |= scalar(ir.s[1]) ? kUniformB : 0u;
         if (ir.destinations > 0) op.d = offset(ir.d[0]);
         op.e = b + 1;
+        if (ir.kind == IrKind::machine) machine(ir, op);
         out_->push_back(op);
         break;
       }
       case IrKind::nop: break;
     }
     return Unit{};
+  }
+
+  void machine(const Ir& ir, Op& op) {
+    auto operands = std::make_shared<MachineOperands>();
+    for (uint32_t i = 0; i < ir.destinations; ++i) operands->d[i] = offset(ir.d[i]);
+    for (uint32_t i = 0; i < ir.sources; ++i) {
+      operands->s[i] = offset(ir.s[i]);
+      bool is_predicate = !ir.s[i].constant && d_.registers[ir.s[i].reg].bytes == 0;
+      if (scalar(ir.s[i]) && !is_predicate) operands->uniform |= 1u << i;
+    }
+    operands->sources = ir.sources;
+    operands->mods = ir.mods;
+    operands->type = ir.type;
+    operands->space = ir.space;
+    op.extra = own(operands);
+    if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
+    op.imm = ir.offset;
+    op.run = atomic_handler(ir.mods[isa::Field::operation], ir.type);
+    bool result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
+    bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 || ir.type == isa::Type::f16 || ir.type == isa::Type::f16x2 || ir.type == isa::Type::bf16 || ir.type == isa::Type::bf16x2;
+    uint8_t operation = ir.mods[isa::Field::operation];
+    if (ir.space != AccessSpace::shared && (result_used || floating || operation == isa::kOpExch || operation == isa::kOpCas || operation == isa::kOpInc || operation == isa::kOpDec)) p_.order_dependent = true;
   }
 
   void lane(const Ir& ir, bool full) {

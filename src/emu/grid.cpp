@@ -22,6 +22,8 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   state_.program = &program;
   state_.launch = &launch_;
   state_.memory = &device.memory();
+  state_.options = &device.options();
+  state_.exclusive = (program.order_dependent && !device.options().order_any) || launch.cooperative;
   state_.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
   state_.fuel = program.order_dependent ? kFuelInterleaved : kFuel;
   state_.uniforms = {program.constants.begin(), program.constants.end()};

@@ -75,6 +75,7 @@ struct Ir {
   uint32_t target = 0;                // branch: label id while lowering, block afterwards
   uint32_t site = 0;
   int32_t builtin = -1;               // machine: see machine_handlers.h
+  isa::Type type = isa::Type::none;   // machine
 };
 
 struct IrBlock {

@@ -259,7 +259,8 @@ Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in,
       address = f.returns[o.symbol.index];
       break;
     case ptx::SymbolRef::Kind::function:
-      return error_at(in, fmt::format("the address of function '{}' is taken: calls through pointers are not supported", d_.module.functions[o.symbol.index].name));
+      address = function_address(o.symbol.index);
+      break;
   }
   if (space) *space = where;
   return constant(address + uint64_t(o.offset));

@@ -54,7 +54,46 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
       return builtin(in, Builtin::warp_sync, {*s});
     }
     case Machine::membar:
-    case Machine::fence: return builtin(in, Builtin::fence, {});
+    case Machine::fence:
+    case Machine::fence_sc:
+    case Machine::fence_proxy: return builtin(in, Builtin::fence, {});
+    case Machine::bar_arrive:
+    case Machine::barrier_arrive: return barrier_arrive(f, in);
+    case Machine::bar_red:
+    case Machine::bar_red_popc:
+    case Machine::barrier_red:
+    case Machine::barrier_red_popc: return barrier_reduce(f, in, match);
+    case Machine::atom:
+    case Machine::atom_float:
+    case Machine::atom_cas: return atomic(f, in, match, true);
+    case Machine::red:
+    case Machine::red_float: return atomic(f, in, match, false);
+    case Machine::shfl_sync: return warp_operation(f, in, match, Builtin::shuffle, "daaam");
+    case Machine::shfl: return warp_operation(f, in, match, Builtin::shuffle, "daaa");
+    case Machine::vote_sync: return warp_operation(f, in, match, Builtin::vote, "pbm");
+    case Machine::vote: return warp_operation(f, in, match, Builtin::vote, "pb");
+    case Machine::vote_ballot_sync: return warp_operation(f, in, match, Builtin::vote, "dbm");
+    case Machine::vote_ballot: return warp_operation(f, in, match, Builtin::vote, in.operands.size() == 3 ? "dbm" : "db");
+    case Machine::match_any: return warp_operation(f, in, match, Builtin::match, "dAm");
+    case Machine::match_all: {
+      isa::Match all = match;
+      all.mods = all.mods.with(Field::operation, isa::kOpAll);
+      return warp_operation(f, in, all, Builtin::match, "dAm");
+    }
+    case Machine::redux:
+    case Machine::redux_logic: return warp_operation(f, in, match, Builtin::redux, "dam");
+    case Machine::activemask: return warp_operation(f, in, match, Builtin::active_mask, "d");
+    case Machine::elect: return warp_operation(f, in, match, Builtin::elect, "dm");
+    case Machine::isspacep: return warp_operation(f, in, match, Builtin::is_space, "pL");
+    case Machine::brx: return branch_indexed(f, in);
+    case Machine::nanosleep:
+      d_.program->order_dependent = true;
+      return builtin(in, Builtin::nanosleep, {});
+    case Machine::brkpt: return builtin(in, Builtin::trap, {});
+    case Machine::prefetch:
+    case Machine::prefetchu:
+    case Machine::pmevent:
+    case Machine::griddepcontrol: return Unit{};  // hints: no effect on results
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
@@ -98,8 +137,282 @@ Status Lowering::convert_address(Instance& f, const ptx::Instruction& in, const 
   return Unit{};
 }
 
+Status Lowering::barrier_arrive(Instance& f, const ptx::Instruction& in) {
+  if (in.operands.size() != 2) return error_at(in, fmt::format("'{}' takes a barrier number and a thread count", in.spelling()));
+  Result<Source> id = source(f, in, in.operands[0], 4, Type::u32);
+  if (!id.ok()) return id.error();
+  Result<Source> count = source(f, in, in.operands[1], 4, Type::u32);
+  if (!count.ok()) return count.error();
+  return builtin(in, Builtin::barrier_arrive, {*id, *count});
+}
+
+// bar.red d, a{, b}, c: the barrier itself, then one more Op that reads the outcome.
+Status Lowering::barrier_reduce(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
+  size_t n = in.operands.size();
+  if (n != 3 && n != 4) return error_at(in, fmt::format("'{}' takes a destination, a barrier number, an optional count and a predicate", in.spelling()));
+  Result<Source> id = source(f, in, in.operands[1], 4, Type::u32);
+  if (!id.ok()) return id.error();
+  Source count = constant(0);
+  if (n == 4) {
+    Result<Source> c = source(f, in, in.operands[2], 4, Type::u32);
+    if (!c.ok()) return c.error();
+    count = *c;
+  }
+  Result<Source> p = source(f, in, in.operands[n - 1], 0, Type::pred);
+  if (!p.ok()) return p.error();
+  bool predicate = match.type == Type::pred;
+  Result<Destination> out = destination(f, in, in.operands[0], predicate ? 0 : 4, false);
+  if (!out.ok()) return out.error();
+  auto make = [&]() -> Status {
+    Ir& arrive = append(IrKind::machine);
+    arrive.builtin = int32_t(Builtin::barrier_red);
+    for (const Source& s : {*id, count, *p}) arrive.s[arrive.sources++] = s;
+    arrive.mods = match.mods;
+    Ir& result = append(IrKind::machine);
+    result.builtin = int32_t(Builtin::barrier_red_result);
+    result.s[result.sources++] = *id;
+    result.mods = match.mods;
+    result.destinations = 1;
+    result.d[0] = out->reg;
+    return Unit{};
+  };
+  Status s = guard_ != kNoReg ? guarded(in, make) : make();
+  finish(*out);
+  return s;
+}
+
+Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result) {
+  size_t first = with_result ? 1 : 0;
+  size_t values = match.mods[Field::operation] == isa::kOpCas ? 2 : 1;
+  if (in.operands.size() < first + 1 + values) return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(), first + 1 + values));
+  uint8_t operation = match.mods[Field::operation];
+  if (atomic_handler(operation, match.type) == nullptr) return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
+  isa::Match plain = match;
+  plain.mods = plain.mods.with(Field::ordering, isa::kWeak);  // the ordering of an atomic is its own; see emit
+  Result<Place> p = place(f, in, plain, in.operands[first]);
+  if (!p.ok()) return p.error();
+  if (p->kernel_parameter) return error_at(in, "kernel parameters cannot be written");
+  uint8_t bytes = register_bytes(match.type);
+  std::vector<Source> sources{p->address};
+  for (size_t i = 0; i < values; ++i) {
+    Result<Source> v = source(f, in, in.operands[first + 1 + i], bytes, match.type);
+    if (!v.ok()) return v.error();
+    sources.push_back(*v);
+  }
+  Destination out;
+  if (with_result && in.operands[0].kind != OperandKind::sink) {
+    Result<Destination> d = destination(f, in, in.operands[0], bytes, is_signed(match.type));
+    if (!d.ok()) return d.error();
+    out = *d;
+  }
+  auto make = [&]() -> Status {
+    Ir& ir = append(IrKind::machine);
+    ir.builtin = int32_t(Builtin::atomic);
+    ir.row = match.row;
+    ir.mods = match.mods;
+    ir.type = match.type;
+    ir.space = p->space;
+    ir.offset = p->offset;
+    for (const Source& s : sources) ir.s[ir.sources++] = s;
+    if (out.reg != kNoReg) ir.d[ir.destinations++] = out.reg;
+    return Unit{};
+  };
+  Status s = guard_ != kNoReg ? guarded(in, make) : make();
+  if (out.reg != kNoReg) finish(out);
+  return s;
+}
+
+Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match, Builtin which, std::string_view kinds) {
+  if (in.operands.size() != kinds.size()) return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), kinds.size(), in.operands.size()));
+  std::vector<Source> sources;
+  Destination outs[2];
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const Operand& o = in.operands[i];
+    if (kinds[i] == 'd' || kinds[i] == 'p') {
+      // d|p: a value and a predicate.
+      const Operand* parts[2] = {&o, nullptr};
+      if (o.kind == OperandKind::pair) parts[0] = &o.elements[0], parts[1] = &o.elements[1];
+      for (int k = 0; k < 2; ++k) {
+        if (parts[k] == nullptr || parts[k]->kind == OperandKind::sink) continue;
+        Result<Destination> d = destination(f, in, *parts[k], kinds[i] == 'p' || k == 1 ? 0 : 4, false);
+        if (!d.ok()) return d.error();
+        outs[k] = *d;
+      }
+      continue;
+    }
+    uint8_t bytes = kinds[i] == 'b' ? 0 : kinds[i] == 'L' ? 8 : kinds[i] == 'A' ? register_bytes(match.type) : 4;
+    Result<Source> s = source(f, in, o, bytes, Type::u32);
+    if (!s.ok()) return s.error();
+    sources.push_back(*s);
+  }
+  auto make = [&]() -> Status {
+    // Every slot the handler may write exists: a destination left out goes to a register nobody reads.
+    uint32_t first = outs[0].reg != kNoReg ? outs[0].reg : d_.new_register(kinds[0] == 'p' ? 0 : 4);
+    Ir& ir = append(IrKind::machine);
+    ir.builtin = int32_t(which);
+    ir.row = match.row;
+    ir.mods = match.mods;
+    ir.type = match.type;
+    for (const Source& s : sources) ir.s[ir.sources++] = s;
+    ir.d[ir.destinations++] = first;
+    if (outs[1].reg != kNoReg) ir.d[ir.destinations++] = outs[1].reg;
+    return Unit{};
+  };
+  Status s = guard_ != kNoReg ? guarded(in, make) : make();
+  for (const Destination& out : outs)
+    if (out.reg != kNoReg) finish(out);
+  return s;
+}
+
+// brx.idx: one comparison and branch a target. The tables of real programs are short.
+Status Lowering::branch_indexed(Instance& f, const ptx::Instruction& in) {
+  if (in.operands.size() != 2 || in.operands[1].kind != OperandKind::table) return error_at(in, "'brx.idx' takes an index and the name of a .branchtargets list");
+  Result<Source> index = source(f, in, in.operands[0], 4, Type::u32);
+  if (!index.ok()) return index.error();
+  auto make = [&]() -> Status {
+    const std::vector<uint32_t>& targets = f.function->branch_tables[in.operands[1].index].labels;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      guard_ = kNoReg;
+      uint32_t equal = lane_op(isa::kRowSetpInt, Type::u32, Type::none, {*index, constant(i)}, isa::Mods{}.with(Field::cmp, isa::kEq));
+      guard_ = equal;
+      guard_negated_ = false;
+      branch(f.labels[targets[i]]);
+      guard_ = kNoReg;
+    }
+    return builtin(in, Builtin::trap, {});  // an index outside the table is undefined
+  };
+  if (guard_ != kNoReg) return guarded(in, make);
+  return make();
+}
+
+// ---- calls ----
+
+Result<uint64_t> Lowering::local_argument(Instance& f, const ptx::Instruction& in, const Operand& o) {
+  if (o.kind == OperandKind::symbol) {
+    if (o.symbol.kind == ptx::SymbolRef::Kind::function_variable) return f.variables[o.symbol.index];
+    if (o.symbol.kind == ptx::SymbolRef::Kind::parameter && f.depth > 0) return f.parameters[o.symbol.index];
+    if (o.symbol.kind == ptx::SymbolRef::Kind::return_parameter) return f.returns[o.symbol.index];
+  }
+  return error_at(in, "call arguments must be .param variables");
+}
+
+bool Lowering::is_system_call(const std::string& name) const { return name == "vprintf" || name == "__assertfail" || name == "malloc" || name == "free"; }
+
+Status Lowering::system_call(Instance& f, const ptx::Instruction& in, const std::string& name, const Operand* returns, const Operand* arguments) {
+  Builtin which = name == "vprintf" ? Builtin::call_printf : name == "__assertfail" ? Builtin::call_assertfail : name == "malloc" ? Builtin::call_malloc : Builtin::call_free;
+  size_t wanted = which == Builtin::call_printf ? 2 : which == Builtin::call_assertfail ? 5 : 1;
+  size_t given = arguments ? arguments->elements.size() : 0;
+  if (given != wanted) return error_at(in, fmt::format("'{}' takes {} arguments, the call gives {}", name, wanted, given));
+  auto make = [&]() -> Status {
+    std::vector<Source> sources;
+    for (const Operand& o : arguments->elements) {
+      Result<uint64_t> at = local_argument(f, in, o);
+      if (!at.ok()) return at.error();
+      sources.push_back(constant(*at));
+    }
+    if (returns != nullptr && !returns->elements.empty() && sources.size() < 5) {
+      Result<uint64_t> at = local_argument(f, in, returns->elements[0]);
+      if (!at.ok()) return at.error();
+      sources.push_back(constant(*at));
+    }
+    Ir& ir = append(IrKind::machine);
+    ir.builtin = int32_t(which);
+    for (const Source& s : sources) ir.s[ir.sources++] = s;
+    // What is printed, and which addresses malloc gives, depends on the order of CTAs.
+    d_.program->order_dependent = true;
+    return Unit{};
+  };
+  if (guard_ != kNoReg) return guarded(in, make);
+  return make();
+}
+
+std::vector<uint32_t> Lowering::address_taken() const {
+  std::vector<bool> taken(d_.module.functions.size(), false);
+  auto visit = [&](const auto& self, const Operand& o) -> void {
+    if (o.kind == OperandKind::symbol && o.symbol.kind == ptx::SymbolRef::Kind::function) taken[o.symbol.index] = true;
+    for (const Operand& e : o.elements) self(self, e);
+  };
+  for (const ptx::Function& fn : d_.module.functions)
+    for (const ptx::Instruction& in : fn.instructions)
+      if (in.opcode != "call")
+        for (const Operand& o : in.operands) visit(visit, o);
+  for (const ptx::Variable& v : d_.module.variables)
+    for (const ptx::Relocation& r : v.relocations)
+      if (r.symbol.kind == ptx::SymbolRef::Kind::function) taken[r.symbol.index] = true;
+  std::vector<uint32_t> list;
+  for (uint32_t i = 0; i < taken.size(); ++i)
+    if (taken[i]) list.push_back(i);
+  return list;
+}
+
+// A call through a pointer: every function whose address is taken and whose signature fits is tried.
+Status Lowering::call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee, const Operand* returns, const Operand* arguments) {
+  Result<Source> pointer = source(f, in, callee, 8, Type::u64);
+  if (!pointer.ok()) return pointer.error();
+  size_t given = arguments ? arguments->elements.size() : 0, returned = returns ? returns->elements.size() : 0;
+  auto make = [&]() -> Status {
+    uint32_t done = uint32_t(d_.labels.size());
+    d_.labels.push_back(0);
+    for (uint32_t index : address_taken()) {
+      const ptx::Function* target = &d_.module.functions[index];
+      if (const ptx::Function* definition = d_.module.find_function(target->name); definition != nullptr) target = definition;
+      if (!target->has_body || target->parameters.size() != given || target->returns.size() != returned) continue;
+      bool recursive = false;
+      for (const Instance* up = &f; up != nullptr; up = up->caller) recursive |= up->function == target;
+      if (recursive) continue;
+      uint32_t next = uint32_t(d_.labels.size());
+      d_.labels.push_back(0);
+      guard_ = kNoReg;
+      guard_ = lane_op(isa::kRowSetpInt, Type::u64, Type::none, {*pointer, constant(function_address(index))}, isa::Mods{}.with(Field::cmp, isa::kNe));
+      guard_negated_ = false;
+      branch(next);
+      guard_ = kNoReg;
+      if (Status s = inline_call(f, in, *target, returns, arguments); !s.ok()) return s;
+      guard_ = kNoReg;
+      guard_negated_ = false;
+      branch(done);
+      d_.labels[next] = uint32_t(d_.code.size());
+    }
+    guard_ = kNoReg;
+    Status s = builtin(in, Builtin::trap, {});  // a pointer to no function of this signature
+    d_.labels[done] = uint32_t(d_.code.size());
+    return s;
+  };
+  if (guard_ != kNoReg) return guarded(in, make);
+  return make();
+}
+
+Status Lowering::inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target, const Operand* returns, const Operand* arguments) {
+  for (const Instance* up = &f; up != nullptr; up = up->caller)
+    if (up->function == &target) return error_at(in, fmt::format("recursive call of '{}' is not supported: write the recursion as a loop", target.name));
+  if (f.depth >= kMaxInlineDepth) return error_at(in, "calls are nested too deeply");
+  Instance g;
+  g.function = &target;
+  g.caller = &f;
+  g.depth = f.depth + 1;
+  uint32_t call_site = site_;
+  auto bind = [&](const Operand* list, const std::vector<ptx::Variable>& formals, std::vector<uint64_t>& offsets) -> Status {
+    size_t given = list ? list->elements.size() : 0;
+    if (given != formals.size()) return error_at(in, fmt::format("'{}' takes {} parameters, the call gives {}", target.name, formals.size(), given));
+    for (size_t i = 0; i < given; ++i) {
+      Result<uint64_t> at = local_argument(f, in, list->elements[i]);
+      if (!at.ok()) return at.error();
+      offsets.push_back(*at);
+    }
+    return Unit{};
+  };
+  if (Status s = bind(arguments, target.parameters, g.parameters); !s.ok()) return s;
+  if (Status s = bind(returns, target.returns, g.returns); !s.ok()) return s;
+  g.return_label = uint32_t(d_.labels.size());
+  d_.labels.push_back(0);
+  Status s = body(g);
+  d_.labels[g.return_label] = uint32_t(d_.code.size());
+  site_ = call_site;
+  return s;
+}
+
 Status Lowering::call(Instance& f, const ptx::Instruction& in) {
-  // (returns), function, (arguments): the lists are optional.
+  // (returns), function, (arguments){, prototype}: the lists are optional.
   const Operand* returns = nullptr;
   const Operand* arguments = nullptr;
   const Operand* callee = nullptr;
@@ -108,42 +421,15 @@ Status Lowering::call(Instance& f, const ptx::Instruction& in) {
     else if (callee == nullptr) callee = &o;
   }
   if (callee == nullptr) return error_at(in, "'call' names no function");
-  if (callee->kind != OperandKind::symbol || callee->symbol.kind != ptx::SymbolRef::Kind::function) return error_at(in, "calls through function pointers are not supported");
+  if (callee->kind == OperandKind::reg) return call_pointer(f, in, *callee, returns, arguments);
+  if (callee->kind != OperandKind::symbol || callee->symbol.kind != ptx::SymbolRef::Kind::function) return error_at(in, "'call' names no function");
   const ptx::Function* target = &d_.module.functions[callee->symbol.index];
-  if (!target->has_body)
-    if (const ptx::Function* definition = d_.module.find_function(target->name); definition != nullptr) target = definition;
-  if (!target->has_body) return error_at(in, fmt::format("function '{}' has no body in this module and is not one the engine provides", target->name));
-  for (const Instance* up = &f; up != nullptr; up = up->caller)
-    if (up->function == target) return error_at(in, fmt::format("recursive call of '{}' is not supported", target->name));
-  if (f.depth >= kMaxInlineDepth) return error_at(in, "calls are nested too deeply");
-  auto expand = [&]() -> Status {
-    Instance g;
-    g.function = target;
-    g.caller = &f;
-    g.depth = f.depth + 1;
-    uint32_t call_site = site_;
-    auto bind = [&](const Operand* list, const std::vector<ptx::Variable>& formals, std::vector<uint64_t>& offsets) -> Status {
-      size_t given = list ? list->elements.size() : 0;
-      if (given != formals.size()) return error_at(in, fmt::format("'{}' takes {} parameters, the call gives {}", target->name, formals.size(), given));
-      for (size_t i = 0; i < given; ++i) {
-        const Operand& o = list->elements[i];
-        if (o.kind != OperandKind::symbol) return error_at(in, "call arguments must be .param variables");
-        if (o.symbol.kind == ptx::SymbolRef::Kind::function_variable) offsets.push_back(f.variables[o.symbol.index]);
-        else if (o.symbol.kind == ptx::SymbolRef::Kind::parameter && f.depth > 0) offsets.push_back(f.parameters[o.symbol.index]);
-        else if (o.symbol.kind == ptx::SymbolRef::Kind::return_parameter) offsets.push_back(f.returns[o.symbol.index]);
-        else return error_at(in, "call arguments must be .param variables");
-      }
-      return Unit{};
-    };
-    if (Status s = bind(arguments, target->parameters, g.parameters); !s.ok()) return s;
-    if (Status s = bind(returns, target->returns, g.returns); !s.ok()) return s;
-    g.return_label = uint32_t(d_.labels.size());
-    d_.labels.push_back(0);
-    Status s = body(g);
-    d_.labels[g.return_label] = uint32_t(d_.code.size());
-    site_ = call_site;
-    return s;
-  };
+  if (const ptx::Function* definition = d_.module.find_function(target->name); !target->has_body && definition != nullptr) target = definition;
+  if (!target->has_body) {
+    if (is_system_call(target->name)) return system_call(f, in, target->name, returns, arguments);
+    return error_at(in, fmt::format("function '{}' has no body in this module and is not one the engine provides", target->name));
+  }
+  auto expand = [&] { return inline_call(f, in, *target, returns, arguments); };
   if (guard_ != kNoReg) return guarded(in, expand);
   return expand();
 }

@@ -115,6 +115,20 @@ class Lowering {
   Status pack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   Status machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine);
   Status barrier(const std::vector<Source>& sources);
+  Status barrier_arrive(Instance& f, const ptx::Instruction& in);
+  Status barrier_reduce(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result);
+  // Warp operations: `kinds` gives each operand's kind: d 32-bit destination, p predicate destination,
+  // a 32-bit, A value of `.type`, b predicate source, m member mask (32-bit).
+  Status warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match, Builtin which, std::string_view kinds);
+  Status branch_indexed(Instance& f, const ptx::Instruction& in);
+  // Functions that the CUDA device runtime provides: vprintf, __assertfail, malloc, free.
+  bool is_system_call(const std::string& name) const;
+  Status system_call(Instance& f, const ptx::Instruction& in, const std::string& name, const Operand* returns, const Operand* arguments);
+  Status call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee, const Operand* returns, const Operand* arguments);
+  Status inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target, const Operand* returns, const Operand* arguments);
+  Result<uint64_t> local_argument(Instance& f, const ptx::Instruction& in, const Operand& o);
+  std::vector<uint32_t> address_taken() const;  // functions whose address the module uses
   Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources);
   // A guard on an instruction that cannot be masked: a branch around it.
   template <class F> Status guarded(const ptx::Instruction&, F make) {

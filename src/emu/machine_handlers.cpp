@@ -123,10 +123,10 @@ const Op* warp_sync(TW_HANDLER_ARGS) {
   if ((members & ~warp->active) == 0) TW_NEXT;
   uint32_t here = warp->active;
   for (uint32_t i = 0; i < warp->path_count; ++i)
-    if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].sync_mask == members) here |= warp->paths[i].mask;
+    if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].pc[-1].run == op->run) here |= warp->paths[i].mask;
   if ((members & ~here) == 0) {
     for (uint32_t i = 0; i < warp->path_count; ++i)
-      if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].sync_mask == members) warp->paths[i].state = PathState::ready;
+      if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].pc[-1].run == op->run && (warp->paths[i].mask & members)) warp->paths[i].state = PathState::ready;
     TW_NEXT;
   }
   park(*warp, op + 1, PathState::warp_sync);
@@ -134,6 +134,42 @@ const Op* warp_sync(TW_HANDLER_ARGS) {
   const Op* to = next_path(*warp);
   if (to == nullptr) return nullptr;
   TW_GO(to);
+}
+
+const Op* barrier_arrive(TW_HANDLER_ARGS) {
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
+  uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
+  warp->cta->arrive(id, count, uint32_t(__builtin_popcount(warp->active)));
+  TW_NEXT;
+}
+
+// bar.red: the predicate is added up before the threads arrive; the next Op reads the outcome.
+const Op* barrier_red(TW_HANDLER_ARGS) {
+  const auto& o = *static_cast<const MachineOperands*>(op->extra);
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
+  uint32_t p = *reinterpret_cast<const uint32_t*>(frame + o.s[2]);
+  warp->cta->contribute(id, uint32_t(__builtin_popcount(p & warp->active)), uint32_t(__builtin_popcount(~p & warp->active)));
+  return barrier_sync(op, frame, warp);
+}
+
+const Op* barrier_red_result(TW_HANDLER_ARGS) {
+  const auto& o = *static_cast<const MachineOperands*>(op->extra);
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t id = scalar_or_lane(op, frame, o.s[0], kUniformA, lane) & (kBarriers - 1);
+  const Barrier& b = warp->cta->barriers[id];
+  uint8_t operation = o.mods[isa::Field::operation];
+  if (operation == isa::kOpAnd || operation == isa::kOpOr) {
+    bool value = operation == isa::kOpAnd ? b.last_zeros == 0 : b.last_ones != 0;
+    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+    *d = (*d & ~warp->active) | (value ? warp->active : 0);
+  } else {
+    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+    for (uint32_t l = 0; l < kLanes; ++l)
+      if ((warp->active >> l) & 1) d[l] = b.last_ones;
+  }
+  TW_NEXT;
 }
 
 const Op* fence(TW_HANDLER_ARGS) {
@@ -151,6 +187,14 @@ const Op* trap(TW_HANDLER_ARGS) {
   f.block = warp->cta->index;
   warp->pc = op;
   warp->state = WarpState::faulted;
+  return nullptr;
+}
+
+// A hint that others should run: the warp yields at once.
+const Op* nanosleep_hint(TW_HANDLER_ARGS) {
+  (void)frame;
+  warp->pc = op + 1;
+  warp->state = WarpState::yielded;
   return nullptr;
 }
 
@@ -195,6 +239,22 @@ Handler builtin_handler(Builtin builtin, bool, bool) {
     case Builtin::global_timer: return clock64;
     case Builtin::skip_unless: return skip_unless;
     case Builtin::restore_mask: return restore_mask;
+    case Builtin::barrier_arrive: return barrier_arrive;
+    case Builtin::barrier_red: return barrier_red;
+    case Builtin::barrier_red_result: return barrier_red_result;
+    case Builtin::nanosleep: return nanosleep_hint;
+    case Builtin::atomic: return nullptr;  // by operation and type: atomic_handler
+    case Builtin::shuffle:
+    case Builtin::vote:
+    case Builtin::match:
+    case Builtin::redux:
+    case Builtin::active_mask:
+    case Builtin::elect:
+    case Builtin::is_space: return warp_handler(builtin);
+    case Builtin::call_printf:
+    case Builtin::call_assertfail:
+    case Builtin::call_malloc:
+    case Builtin::call_free: return system_call_handler(builtin);
     case Builtin::count: break;
   }
   return nullptr;

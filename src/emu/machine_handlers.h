@@ -2,13 +2,19 @@
 // fences, warp operations. Portable code, compiled once (machine_handlers.cpp).
 #pragma once
 
+#include "emu/memory_handlers.h"
 #include "emu/op.h"
+#include "isa/mods.h"
+#include "ptx/module.h"
 
 namespace tw::emu {
 
 enum class Builtin : uint8_t {
   barrier_sync,   // a = barrier number, b = thread count (0: all)
   warp_sync,      // a = member mask
+  barrier_arrive, barrier_red, barrier_red_result,
+  atomic, shuffle, vote, match, redux, active_mask, elect, is_space,
+  nanosleep, call_printf, call_assertfail, call_malloc, call_free,
   fence,
   trap,
   clock32, clock64, global_timer,  // d
@@ -17,8 +23,28 @@ enum class Builtin : uint8_t {
   count,
 };
 
+inline constexpr uint32_t kNoSlot = 0xffffffff;
+
+// Operands of the machine rows that have more of them than an Op; Op::extra points here.
+struct MachineOperands {
+  uint32_t d[2] = {kNoSlot, kNoSlot};  // destinations: lane slots, or masks for predicates
+  uint32_t s[5] = {};                  // sources
+  uint32_t uniform = 0;                // bit i: source i is a scalar slot
+  uint8_t sources = 0;
+  isa::Mods mods;
+  ptx::Type type = ptx::Type::none;
+  AccessSpace space = AccessSpace::global;
+};
+
+// Atomics by operation and type; nullptr if there is no such combination. Op::a is the address slot,
+// Op::imm its offset; MachineOperands::s[1], s[2] the values.
+Handler atomic_handler(uint8_t operation, ptx::Type type);
+
 // `uniform`: the destination is scalar; `full`: for the full-mask array.
 Handler builtin_handler(Builtin builtin, bool full, bool uniform);
+
+Handler warp_handler(Builtin builtin);         // warp_handlers.cpp
+Handler system_call_handler(Builtin builtin);  // system_calls.cpp
 
 Handler branch_handler(bool full, bool uniform_predicate, bool negated);  // a = predicate
 Handler jump_handler(bool backward);

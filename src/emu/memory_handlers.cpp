@@ -48,6 +48,11 @@ struct Access {
         if (!locate(warp, op->site, address, kBytes)) return nullptr;
       }
       return reinterpret_cast<uint8_t*>(address + cache.bias);
+    } else if constexpr (kSpace == AccessSpace::generic) {
+      SiteCache& cache = warp->sites[op->site];
+      if (address - cache.low <= cache.span) return reinterpret_cast<uint8_t*>(address + cache.bias);
+      if (in_shared_window(address) || in_local_window(address)) return lane_pointer(warp, kSpace, address, kBytes, lane);
+      return locate(warp, op->site, address, kBytes) ? reinterpret_cast<uint8_t*>(address + cache.bias) : nullptr;
     } else {
       return lane_pointer(warp, kSpace, address, kBytes, lane);
     }

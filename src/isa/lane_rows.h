@@ -62,6 +62,7 @@ inline constexpr uint16_t kRowShl = lane_row_id<Shl, LogicRows>(Group::logic);
 inline constexpr uint16_t kRowShr = lane_row_id<Shr, LogicRows>(Group::logic);
 inline constexpr uint16_t kRowOr = lane_row_id<Or, LogicRows>(Group::logic);
 inline constexpr uint16_t kRowFma = lane_row_id<FmaFloat, FloatRows>(Group::floating);
+inline constexpr uint16_t kRowSetpInt = lane_row_id<SetpInt, CompareRows>(Group::compare);
 inline constexpr uint16_t kRowCvtInt = lane_row_id<CvtIntInt, ConvertRows>(Group::convert);
 
 }  // namespace tw::isa

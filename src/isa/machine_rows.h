@@ -10,9 +10,18 @@ enum class Machine : uint16_t {
   ld, st, cvta_to, cvta,
   bra, ret, exit, call, trap,
   bar_sync, barrier_sync, bar_warp_sync, membar, fence,
+  bar_arrive, bar_red, bar_red_popc, barrier_arrive, barrier_red, barrier_red_popc, fence_sc, fence_proxy,
+  atom, atom_float, atom_cas, red, red_float,
+  shfl_sync, shfl, vote_sync, vote_ballot_sync, vote, vote_ballot, match_any, match_all, redux, redux_logic, activemask, elect,
+  brx, nanosleep, prefetch, prefetchu, isspacep, brkpt, pmevent, griddepcontrol,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
+
+inline constexpr Type kU32Only[] = {Type::u32};
+inline constexpr Type kAtomTypes[] = {Type::u32, Type::s32, Type::u64, Type::s64, Type::b32, Type::b64};
+inline constexpr Type kAtomFloats[] = {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2};
+inline constexpr Type kCasTypes[] = {Type::b16, Type::b32, Type::b64};
 
 // Indexed by Machine.
 inline constexpr RowInfo kMachineTable[kMachineRows] = {
@@ -30,6 +39,39 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "bar.warp.sync", .operands = "membermask", .types = {}, .types2 = {}, .body = Body::warp, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar-warp-sync"},
     {.grammar = "membar.scope", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
     {.grammar = "fence{.ordering}.scope", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
+    {.grammar = "bar{.cta}.arrive{.aligned}", .operands = "a, b", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "bar{.cta}.red.redop{.aligned}.type", .operands = "p, a{, b}, {!}c", .types = kPred, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "bar{.cta}.red.popc{.aligned}.type", .operands = "d, a{, b}, {!}c", .types = kU32Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "barrier{.cta}.arrive{.aligned}", .operands = "a, b", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "barrier{.cta}.red.redop{.aligned}.type", .operands = "p, a{, b}, {!}c", .types = kPred, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "barrier{.cta}.red.popc{.aligned}.type", .operands = "d, a{, b}, {!}c", .types = kU32Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
+    {.grammar = "fence.sc.scope", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
+    {.grammar = "fence.proxy.proxykind", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
+    {.grammar = "atom{.ordering}{.scope}{.space}.atomop{.cache}*.type", .operands = "d, [a], b", .types = kAtomTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom"},
+    {.grammar = "atom{.ordering}{.scope}{.space}.add{.noftz}{.cache}*.type", .operands = "d, [a], b", .types = kAtomFloats, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom"},
+    {.grammar = "atom{.ordering}{.scope}{.space}.cas{.cache}*.type", .operands = "d, [a], b, c", .types = kCasTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom"},
+    {.grammar = "red{.ordering}{.scope}{.space}.atomop{.cache}*.type", .operands = "[a], b", .types = kAtomTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-red"},
+    {.grammar = "red{.ordering}{.scope}{.space}.add{.noftz}{.cache}*.type", .operands = "[a], b", .types = kAtomFloats, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-red"},
+    {.grammar = "shfl.sync.shflmode.type", .operands = "d{|p}, a, b, c, membermask", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "data-movement-and-conversion-instructions-shfl-sync"},
+    {.grammar = "shfl.shflmode.type", .operands = "d{|p}, a, b, c", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "data-movement-and-conversion-instructions-shfl"},
+    {.grammar = "vote.sync.votemode.type", .operands = "p, {!}a, membermask", .types = kPred, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-vote-sync"},
+    {.grammar = "vote.sync.ballot.type", .operands = "d, {!}a, membermask", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-vote-sync"},
+    {.grammar = "vote.votemode.type", .operands = "p, {!}a", .types = kPred, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-vote"},
+    {.grammar = "vote.ballot{.sync}.type", .operands = "d, {!}a{, membermask}", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-vote"},
+    {.grammar = "match.any.sync.type", .operands = "d, a, membermask", .types = kBits32And64, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-match-sync"},
+    {.grammar = "match.all.sync.type", .operands = "d{|p}, a, membermask", .types = kBits32And64, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-match-sync"},
+    {.grammar = "redux.sync.reduxop.type", .operands = "d, a, membermask", .types = kIntegers32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-redux-sync"},
+    {.grammar = "redux.sync.reduxlogic.type", .operands = "d, a, membermask", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-redux-sync"},
+    {.grammar = "activemask.type", .operands = "d", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-activemask"},
+    {.grammar = "elect.sync", .operands = "d|p, membermask", .types = {}, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-elect-sync"},
+    {.grammar = "brx.idx{.uni}", .operands = "a, tlist", .types = {}, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "control-flow-instructions-brx-idx"},
+    {.grammar = "nanosleep.type", .operands = "t", .types = kU32Only, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "miscellaneous-instructions-nanosleep"},
+    {.grammar = "prefetch{.space}{.tensormap}{.level}", .operands = "[a]", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .manual = "data-movement-and-conversion-instructions-prefetch-prefetchu"},
+    {.grammar = "prefetchu.level", .operands = "[a]", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .manual = "data-movement-and-conversion-instructions-prefetch-prefetchu"},
+    {.grammar = "isspacep.space", .operands = "p, a", .types = {}, .types2 = {}, .body = Body::warp, .category = Category::compare, .manual = "data-movement-and-conversion-instructions-isspacep"},
+    {.grammar = "brkpt", .operands = "", .types = {}, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "miscellaneous-instructions-brkpt"},
+    {.grammar = "pmevent{.mask}", .operands = "a", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .manual = "miscellaneous-instructions-pmevent"},
+    {.grammar = "griddepcontrol.gdcmode", .operands = "", .types = {}, .types2 = {}, .body = Body::control, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-griddepcontrol"},
 };
 
 }  // namespace tw::isa

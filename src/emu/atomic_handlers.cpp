@@ -1,0 +1,119 @@
+// atom and red. Lanes go one after the other in lane order, so a warp's own atomics have one outcome.
+// Kernels whose results can depend on the order of CTAs run them one at a time (LaunchState::exclusive)
+// and need no host atomics; the others (integer sums without a result, ...) use them.
+#include <bit>
+
+#include "emu/cta.h"
+#include "emu/machine_handlers.h"
+#include "emu/windows.h"
+
+namespace tw::emu {
+namespace {
+
+using ptx::Type;
+
+template <uint8_t kOperation, class T> T combined(T old, T b, T c) {
+  if constexpr (kOperation == isa::kOpAdd) {
+    if constexpr (std::is_floating_point_v<T>) return old + b;
+    else return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(b));
+  } else if constexpr (kOperation == isa::kOpMin) return b < old ? b : old;
+  else if constexpr (kOperation == isa::kOpMax) return b > old ? b : old;
+  else if constexpr (kOperation == isa::kOpAnd) return old & b;
+  else if constexpr (kOperation == isa::kOpOr) return old | b;
+  else if constexpr (kOperation == isa::kOpXor) return old ^ b;
+  else if constexpr (kOperation == isa::kOpExch) return b;
+  else if constexpr (kOperation == isa::kOpCas) return old == b ? c : old;
+  else if constexpr (kOperation == isa::kOpInc) return old >= b ? T(0) : T(old + 1);
+  else return old == 0 || old > b ? b : T(old - 1);  // dec
+}
+
+template <class T> using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+
+template <uint8_t kOperation, class T> struct Atomic {
+  static constexpr Element kElement = sizeof(T) == 8 ? Element::b64 : sizeof(T) == 4 ? Element::b32 : Element::b16;
+
+  static T next(T old, T b, T c) {
+    return combined<kOperation, T>(old, b, c);
+  }
+
+  static T read_modify_write(uint8_t* at, T b, T c, bool exclusive) {
+    auto* word = reinterpret_cast<Bits<T>*>(at);
+    if (exclusive) {
+      T old = std::bit_cast<T>(*word);
+      *word = std::bit_cast<Bits<T>>(next(old, b, c));
+      return old;
+    }
+    Bits<T> seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    for (;;) {
+      T old = std::bit_cast<T>(seen);
+      if (__atomic_compare_exchange_n(word, &seen, std::bit_cast<Bits<T>>(next(old, b, c)), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return old;
+    }
+  }
+
+  static const Op* run(TW_HANDLER_ARGS) {
+    const auto& o = *static_cast<const MachineOperands*>(op->extra);
+    const bool narrow = o.space == AccessSpace::shared || o.space == AccessSpace::local;
+    const bool one_address = o.uniform & 1;
+    SiteCache& cache = warp->sites[op->site];
+    const bool exclusive = warp->cta->state.exclusive || narrow;
+    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
+      uint32_t lane = uint32_t(__builtin_ctz(left));
+      uint32_t slot = one_address ? 0 : lane;
+      uint64_t address = narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] + uint32_t(op->imm))) : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
+      uint8_t* at = nullptr;
+      if ((address & (sizeof(T) - 1)) == 0) {
+        if (o.space == AccessSpace::shared) at = address + sizeof(T) <= warp->shared_bytes ? warp->shared + address : nullptr;
+        else if (!narrow && address - cache.low <= cache.span) at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
+        else if (narrow || in_shared_window(address) || in_local_window(address)) at = lane_pointer(warp, o.space, address, sizeof(T), lane);
+        else if (locate(warp, op->site, address, sizeof(T))) at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
+      }
+      if (at == nullptr) {
+        MemoryKey key;
+        key.store = key.masked = true;
+        key.space = o.space;
+        key.element = kElement;
+        key.form = one_address ? AddressForm::uniform : AddressForm::lanes;
+        return access_fault(op, frame, warp, key);
+      }
+      auto value = [&](uint32_t i) { return std::bit_cast<T>(reinterpret_cast<const Bits<T>*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane]); };
+      T old = read_modify_write(at, value(1), o.sources > 2 ? value(2) : T{}, exclusive);
+      if (o.d[0] != kNoSlot) reinterpret_cast<Bits<T>*>(frame + o.d[0])[lane] = std::bit_cast<Bits<T>>(old);
+    }
+    TW_NEXT;
+  }
+};
+
+template <class T> Handler integer_handler(uint8_t operation) {
+  switch (operation) {
+    case isa::kOpAdd: return Atomic<isa::kOpAdd, T>::run;
+    case isa::kOpMin: return Atomic<isa::kOpMin, T>::run;
+    case isa::kOpMax: return Atomic<isa::kOpMax, T>::run;
+    case isa::kOpAnd: return Atomic<isa::kOpAnd, T>::run;
+    case isa::kOpOr: return Atomic<isa::kOpOr, T>::run;
+    case isa::kOpXor: return Atomic<isa::kOpXor, T>::run;
+    case isa::kOpExch: return Atomic<isa::kOpExch, T>::run;
+    case isa::kOpCas: return Atomic<isa::kOpCas, T>::run;
+    case isa::kOpInc: return Atomic<isa::kOpInc, T>::run;
+    case isa::kOpDec: return Atomic<isa::kOpDec, T>::run;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Handler atomic_handler(uint8_t operation, Type type) {
+  switch (type) {
+    case Type::u32:
+    case Type::b32: return integer_handler<uint32_t>(operation);
+    case Type::s32: return integer_handler<int32_t>(operation);
+    case Type::u64:
+    case Type::b64: return integer_handler<uint64_t>(operation);
+    case Type::s64: return integer_handler<int64_t>(operation);
+    case Type::b16: return operation == isa::kOpCas ? Atomic<isa::kOpCas, uint16_t>::run : nullptr;
+    case Type::f32: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, float>::run : nullptr;
+    case Type::f64: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, double>::run : nullptr;
+    default: return nullptr;
+  }
+}
+
+}  // namespace tw::emu
