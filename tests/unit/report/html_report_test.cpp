@@ -1,0 +1,71 @@
+// The HTML report as text: self-contained, hostile names escaped, numbers present. What a browser
+// makes of it is tested by tests/report/html_in_browser.py.
+#include "report/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../../report/canned_report.h"
+#include "report/assets.h"
+
+namespace tw::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The page without the compiled-in parts, which hold any text they like.
+std::string own_part() {
+  std::string html = html_report(canned_report());
+  for (const char* asset : {kChartJs, kReportJs, kReportCss}) {
+    const auto at = html.find(asset);
+    EXPECT_NE(at, std::string::npos);
+    if (at != std::string::npos) html.erase(at, std::string(asset).size());
+  }
+  return html;
+}
+
+TEST(HtmlReport, IsSelfContained) {
+  const std::string html = own_part();
+  for (const char* outside : {"http://", "https://", "src=", "@import", "url(", "<link"})
+    EXPECT_THAT(html, Not(HasSubstr(outside))) << outside;
+  EXPECT_THAT(std::string(kReportCss), Not(HasSubstr("url(")));
+  EXPECT_THAT(std::string(kChartJs), Not(HasSubstr("</script")));
+  EXPECT_THAT(std::string(kReportJs), Not(HasSubstr("</script")));
+}
+
+TEST(HtmlReport, EscapesWhatTheProgramNames) {
+  const std::string html = own_part();
+  EXPECT_THAT(html, HasSubstr("tiled &lt;gemm&gt; &amp; &quot;friends&quot;"));
+  EXPECT_THAT(html, HasSubstr("// &lt;/script&gt;&lt;b&gt;&amp;"));
+  EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(html, HasSubstr("transpose_tiled\xef\xbf\xbd&lt;0&gt;"));  // invalid UTF-8 replaced
+}
+
+TEST(HtmlReport, DataHoldsEveryPoint) {
+  const std::string html = own_part();
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const auto at = html.find(open) + open.size();
+  const auto data = nlohmann::json::parse(html.substr(at, html.find("</script>", at) - at));
+  ASSERT_EQ(data["kernels"].size(), 3u);
+  for (const auto& kernel : data["kernels"]) EXPECT_EQ(kernel["points"].size(), 3u);
+  EXPECT_EQ(data["kernels"][0]["curves"]["threads"].size(), 32u);
+  EXPECT_EQ(data["pipes"].size(), 1u);  // only the pipe that kernels are held against
+}
+
+TEST(HtmlReport, BankMapShowsWhoMeets) {
+  const std::string html = own_part();
+  EXPECT_THAT(html, HasSubstr("32 wavefronts, 1 at best"));
+  EXPECT_THAT(html, HasSubstr("class=\"conflict\" title=\"bank 0, word 992: lanes 31\">31<"));
+  EXPECT_THAT(html, HasSubstr("class=\"free\" title=\"bank 31, word 1023: lanes 31\">31<"));
+}
+
+TEST(HtmlReport, EmptyReport) {
+  const std::string html = html_report({});
+  EXPECT_THAT(html, HasSubstr("</html>"));
+}
+
+}  // namespace
+}  // namespace tw::report
