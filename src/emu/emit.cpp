@@ -216,8 +216,11 @@ class Emitter {
     const IrRegister& to = d_.registers[ir.d[0]];
     bool scalar_result = to.shape.kind == Shape::uniform;
     if (scalar_result) op.run = set->uniform;
-    else if (!full) op.run = set->masked;
-    else op.run = set->mixed[uniform_bits & 7] != nullptr && uniform_bits < 8 ? set->mixed[uniform_bits] : set->full;
+    else {
+      const Handler* mixed = full ? set->mixed : set->mixed_masked;
+      Handler own_handler = uniform_bits < 8 ? mixed[uniform_bits] : nullptr;
+      op.run = own_handler != nullptr ? own_handler : full ? set->full : set->masked;
+    }
     out_->push_back(op);
   }
 

@@ -51,13 +51,17 @@ template <> struct LaneSource<isa::BF16> {
   TW_INLINE isa::BF16 operator[](uint32_t lane) const { return values[lane]; }
 };
 template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
-  uint32_t mask;
-  TW_INLINE explicit LaneSource(const char* at) : mask(*reinterpret_cast<const uint32_t*>(at)) {}
-  TW_INLINE bool operator[](uint32_t lane) const { return (mask >> lane) & 1; }
+  alignas(64) uint32_t lanes[kLanes];
+  TW_INLINE explicit LaneSource(const char* at) { lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), lanes); }
+  TW_INLINE bool operator[](uint32_t lane) const { return lanes[lane] != 0; }
 };
+template <class T> TW_INLINE T scalar_value(const char* at) {
+  if constexpr (std::is_same_v<T, bool>) return *reinterpret_cast<const uint32_t*>(at) & 1;
+  else return LaneSource<T>(at)[0];
+}
 template <class T> struct UniformSource {
   T value;
-  TW_INLINE explicit UniformSource(const char* at) : value(LaneSource<T>(at)[0]) {}
+  TW_INLINE explicit UniformSource(const char* at) : value(scalar_value<T>(at)) {}
   TW_INLINE T operator[](uint32_t) const { return value; }
 };
 // Which of the two is read from the Op: scalars are spread over a local array first.
@@ -121,19 +125,13 @@ TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
     using Slot = typename Stored<D>::type;
     Slot* d = reinterpret_cast<Slot*>(frame + op->d);
     if constexpr (kMasked) {
-      uint32_t active = warp->active;
-      if constexpr (std::is_class_v<Slot>) {
-        for (uint32_t l = 0; l < kLanes; ++l) {
-          Slot r = Slot(f(l));
-          if ((active >> l) & 1) d[l] = r;
-        }
-      } else {
+      alignas(64) uint32_t active[kLanes];
+      lanes_of_mask(warp->active, active);
 #pragma GCC ivdep
-        for (uint32_t l = 0; l < kLanes; ++l) {
-          Slot r = Slot(f(l));
-          Slot old = d[l];
-          d[l] = (active >> l) & 1 ? r : old;
-        }
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        Slot r = Slot(f(l));
+        Slot old = d[l];
+        d[l] = active[l] ? r : old;
       }
     } else {
 #pragma GCC ivdep
@@ -143,29 +141,29 @@ TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
 }
 
 template <class Body, class M, class D, class... S> struct Handlers {
-  template <uint32_t kUniformBits, size_t... I>
+  template <bool kMasked, uint32_t kUniformBits, size_t... I>
   TW_INLINE static const Op* run_mixed(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     auto sources = [&]<size_t... J>(std::index_sequence<J...>) {
       return std::tuple<std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(frame + source_offset<J>(op)...);
     }(std::index_sequence<I...>{});
-    store_lanes<false, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
+    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
     TW_NEXT;
   }
+  // Out of line: a function whose locals' addresses are taken cannot end in a tail call.
   template <bool kMasked, size_t... I>
-  TW_INLINE static const Op* run_either(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+  [[gnu::noinline]] static void compute_either(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     uint32_t flags = op->flags;
     struct Sources : EitherSlot<I, S>... {
       TW_INLINE Sources(const Op* o, const char* f, uint32_t bits) : EitherSlot<I, S>(f + source_offset<I>(o), (bits >> I) & 1)... {}
     } sources(op, frame, flags);
     store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, sources.EitherSlot<I, S>::source[l]...); });
-    TW_NEXT;
   }
   template <size_t... I>
   TW_INLINE static const Op* run_uniform(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
-    D result = Body::call(m, LaneSource<S>(frame + source_offset<I>(op))[0]...);
+    D result = Body::call(m, scalar_value<S>(frame + source_offset<I>(op))...);
     if constexpr (std::is_same_v<D, bool>) {
       *reinterpret_cast<uint32_t*>(frame + op->d) = result ? kFullMask : 0u;
     } else {
@@ -175,24 +173,27 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
 
   using Index = std::index_sequence_for<S...>;
-  template <uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) { return run_mixed<kUniformBits>(op, frame, warp, Index{}); }
-  static const Op* full(TW_HANDLER_ARGS) { return run_either<false>(op, frame, warp, Index{}); }
-  static const Op* masked(TW_HANDLER_ARGS) { return run_either<true>(op, frame, warp, Index{}); }
+  template <bool kMasked, uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) { return run_mixed<kMasked, kUniformBits>(op, frame, warp, Index{}); }
+  template <bool kMasked> static const Op* either(TW_HANDLER_ARGS) {
+    compute_either<kMasked>(op, frame, warp, Index{});
+    TW_NEXT;
+  }
   static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
 
   static constexpr HandlerSet set(bool operand_variants) {
     HandlerSet s;
-    s.mixed[0] = mixed<0>;
+    s.mixed[0] = mixed<false, 0>;
+    s.mixed_masked[0] = mixed<true, 0>;
     if constexpr (kVariants) {
       if (operand_variants) fill(s, std::make_index_sequence<size_t{1} << sizeof...(S)>{});
     }
-    s.full = full;
-    s.masked = masked;
+    s.full = either<false>;
+    s.masked = either<true>;
     s.uniform = uniform;
     return s;
   }
   static constexpr bool kVariants = sizeof...(S) <= 3 && Body::kOperandVariants;
-  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) { ((s.mixed[B] = mixed<B>), ...); }
+  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) { ((s.mixed[B] = mixed<false, B>, s.mixed_masked[B] = mixed<true, B>), ...); }
 };
 
 // Predicate rows: masks in, mask out.
@@ -265,7 +266,7 @@ template <class Row> LaneRowHandlers make_row() {
   static const auto entries = [] {
     if constexpr (requires { &Row::template masks<bool, isa::Runtime>; }) {
       using H = MaskHandlers<Row, isa::Fixed<Mods{}>>;
-      static const FixedHandlers only[1] = {{Mods{}, HandlerSet{{H::full}, H::full, H::masked, H::full}}};
+      static const FixedHandlers only[1] = {{Mods{}, HandlerSet{{H::full}, {H::masked}, H::full, H::masked, H::full}}};
       LaneEntry e;
       e.type = Type::pred;
       e.sources = H::kSources;

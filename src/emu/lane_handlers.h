@@ -15,9 +15,10 @@ inline constexpr uint32_t kMaxSources = 4;
 
 // Handlers of one row at one type for one choice of modifiers.
 struct HandlerSet {
-  // Full mask, destination per lane; index: bit i set when source i is uniform. nullptr where no
-  // handler of its own was compiled: use `full`, which reads Op::flags.
-  Handler mixed[8] = {};
+  // Destination per lane; index: bit i set when source i is uniform. nullptr where no handler of its own
+  // was compiled: use `full` or `masked`, which read Op::flags.
+  Handler mixed[8] = {};         // full mask
+  Handler mixed_masked[8] = {};  // active lanes only
   Handler full = nullptr;     // full mask, any mix (reads Op::flags)
   Handler masked = nullptr;   // active lanes only, any mix
   Handler uniform = nullptr;  // all operands scalar

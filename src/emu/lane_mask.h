@@ -31,5 +31,18 @@ TW_INLINE uint32_t mask_of_lanes(const uint32_t* lanes) {
 #endif
 }
 
+// lanes[l] = all ones where bit l of the mask is set, else 0. Spelled with vector types: a loop of shifts
+// and tests is not vectorised well.
+TW_INLINE void lanes_of_mask(uint32_t mask, uint32_t* lanes) {
+  typedef uint32_t Eight __attribute__((vector_size(32)));
+  Eight all = {mask, mask, mask, mask, mask, mask, mask, mask};
+  Eight bit = {1, 2, 4, 8, 16, 32, 64, 128};
+  for (uint32_t i = 0; i < 4; ++i) {
+    Eight hit = Eight((all & bit) == bit);
+    __builtin_memcpy(lanes + 8 * i, &hit, sizeof hit);
+    bit <<= 8;
+  }
+}
+
 }  // namespace TW_TARGET
 }  // namespace tw::emu

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kAlignment = 512;       // of device addresses; cudaMalloc promises 256
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kGuard = 512;           // unallocated bytes after each allocation
+constexpr uint64_t kHugePage = 2 << 20;    // large allocations are aligned to it and ask for such pages
 
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
@@ -27,9 +28,13 @@ Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity) {
   void* data = reserve(PROT_READ | PROT_WRITE);
   if (window == MAP_FAILED || data == MAP_FAILED) return Error{fmt::format("cannot reserve {} bytes of address space for device memory: {}; try a smaller --device-memory", map->window_bytes_, std::strerror(errno))};
   map->window_ = reinterpret_cast<uint64_t>(window);
-  map->data_ = static_cast<uint8_t*>(data);
+  map->data_ = map->mapped_data_ = static_cast<uint8_t*>(data);
+  // Device addresses and their bytes are equally far from a huge page's border.
+  uint64_t shift = (reinterpret_cast<uint64_t>(map->data_) - map->window_) % kHugePage;
+  if (shift != 0) map->data_ += kHugePage - shift;
+  map->usable_ = map->window_bytes_ - kHugePage;
   uint64_t first = round_up(map->window_, kAlignment);
-  map->holes_[first] = map->window_ + map->window_bytes_ - first;
+  map->holes_[first] = map->window_ + map->usable_ - first;
   return map;
 }
 
@@ -37,7 +42,7 @@ MemoryMap::~MemoryMap() {
   for (auto& [address, a] : live_)
     if (a.kind == AllocationKind::host && a.label.empty()) std::free(a.host);
   if (window_ != 0) munmap(reinterpret_cast<void*>(window_), window_bytes_);
-  if (data_ != nullptr) munmap(data_, window_bytes_);
+  if (mapped_data_ != nullptr) munmap(mapped_data_, window_bytes_);
 }
 
 Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::string label) {
@@ -54,8 +59,8 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
   } else {
     if (bytes > capacity_ || used_ + bytes > capacity_) return Error{fmt::format("out of device memory: {} bytes asked for, {} of {} free", bytes, capacity_ - used_, capacity_)};
     bool managed = kind == AllocationKind::managed;
-    uint64_t alignment = managed ? kPage : kAlignment;
-    uint64_t need = round_up(bytes + (managed ? 0 : kGuard), alignment);
+    uint64_t alignment = managed ? kPage : bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+    uint64_t need = round_up(bytes + (managed ? 0 : kGuard), managed ? kPage : kAlignment);
     auto hole = holes_.begin();
     uint64_t at = 0;
     for (; hole != holes_.end(); ++hole) {
@@ -74,6 +79,8 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
       a.host = reinterpret_cast<uint8_t*>(at);
     } else {
       a.host = data_ + (at - window_);
+      // Column walks over a large matrix touch a page an element: fewer, larger pages.
+      if (bytes >= 2 * kHugePage) madvise(a.host, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
     }
     used_ += bytes;
   }

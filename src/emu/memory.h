@@ -41,6 +41,8 @@ class MemoryMap {
   std::map<uint64_t, uint64_t> holes_;               // free ranges of the window: address -> bytes
   uint64_t window_ = 0, window_bytes_ = 0;
   uint8_t* data_ = nullptr;                          // bytes of window_ + x lie at data_ + x
+  uint8_t* mapped_data_ = nullptr;
+  uint64_t usable_ = 0;                              // of the window
   uint64_t capacity_ = 0, used_ = 0, next_id_ = 1;
 };
 

@@ -10,6 +10,8 @@ namespace {
 
 using isa::Field;
 
+const MachineOperands& operands(const Op* op) { return *static_cast<const MachineOperands*>(op->extra); }
+
 uint32_t mask_source(const MachineOperands& o, const char* frame, uint32_t i, uint32_t lane) {
   const uint32_t* slot = reinterpret_cast<const uint32_t*>(frame + o.s[i]);
   return slot[(o.uniform >> i) & 1 ? 0 : lane];
@@ -47,8 +49,10 @@ const Op* wait_for_lanes(const Op* op, char*, Warp* warp, uint32_t members) {
 }
 
 // Calls body(lanes) once all named lanes are here. `mask_index`: the member mask, or -1 for forms without one.
-template <class F> const Op* together(TW_HANDLER_ARGS, int mask_index, F body) {
-  const auto& o = *static_cast<const MachineOperands*>(op->extra);
+// The bodies are functions of their own: a handler with arrays among its locals could not end in a tail call.
+using Together = void (*)(const MachineOperands& o, char* frame, uint32_t lanes);
+TW_INLINE const Op* together(TW_HANDLER_ARGS, int mask_index, Together body) {
+  const MachineOperands& o = operands(op);
   uint32_t lanes = warp->active;
   if (mask_index >= 0) {
     uint32_t members = mask_source(o, frame, uint32_t(mask_index), uint32_t(__builtin_ctz(warp->active)));
@@ -59,7 +63,7 @@ template <class F> const Op* together(TW_HANDLER_ARGS, int mask_index, F body) {
       TW_GO(to);
     }
   }
-  body(o, lanes);
+  body(o, frame, lanes);
   TW_NEXT;
 }
 
@@ -67,139 +71,130 @@ template <class F> void for_lanes(uint32_t lanes, F f) {
   for (; lanes != 0; lanes &= lanes - 1) f(uint32_t(__builtin_ctz(lanes)));
 }
 
-const Op* shuffle(TW_HANDLER_ARGS) {
-  const auto& operands = *static_cast<const MachineOperands*>(op->extra);
-  return together(op, frame, warp, operands.sources == 4 ? 3 : -1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t value[kLanes], result[kLanes];
-    uint32_t in_range = 0;
-    for (uint32_t l = 0; l < kLanes; ++l) value[l] = lane_source<uint32_t>(o, frame, 0, l);
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      uint32_t b = lane_source<uint32_t>(o, frame, 1, l) & 31, c = lane_source<uint32_t>(o, frame, 2, l);
-      uint32_t clamp = c & 31, segment = (c >> 8) & 31;
-      uint32_t least = l & segment, most = least | (clamp & ~segment);
-      int32_t j = 0;
-      bool ok = false;
-      switch (o.mods[Field::operation]) {
-        case isa::kOpUp: j = int32_t(l) - int32_t(b), ok = j >= int32_t(most); break;
-        case isa::kOpDown: j = int32_t(l + b), ok = j <= int32_t(most); break;
-        case isa::kOpBfly: j = int32_t(l ^ b), ok = j <= int32_t(most); break;
-        default: j = int32_t(least | (b & ~segment)), ok = j <= int32_t(most); break;
-      }
-      if (!ok) j = int32_t(l);
-      else in_range |= 1u << l;
-      result[l] = value[uint32_t(j) & 31];
-    }
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-    for_lanes(lanes, [&](uint32_t l) { d[l] = result[l]; });
-    write_predicate(frame, o.d[1], lanes, in_range);
-  });
-}
-
-const Op* vote(TW_HANDLER_ARGS) {
-  const auto& operands = *static_cast<const MachineOperands*>(op->extra);
-  return together(op, frame, warp, operands.sources == 2 ? 1 : -1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t members = o.sources == 2 ? mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes : lanes;
-    uint32_t ballot = predicate_source(o, frame, 0) & members;
-    bool value = false;
+[[gnu::noinline]] void shuffle_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t value[kLanes], result[kLanes];
+  uint32_t in_range = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) value[l] = lane_source<uint32_t>(o, frame, 0, l);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    uint32_t b = lane_source<uint32_t>(o, frame, 1, l) & 31, c = lane_source<uint32_t>(o, frame, 2, l);
+    uint32_t clamp = c & 31, segment = (c >> 8) & 31;
+    uint32_t least = l & segment, most = least | (clamp & ~segment);
+    int32_t j = 0;
+    bool ok = false;
     switch (o.mods[Field::operation]) {
-      case isa::kOpAll: value = ballot == members; break;
-      case isa::kOpAny: value = ballot != 0; break;
-      case isa::kOpUni: value = ballot == members || ballot == 0; break;
-      default: {
-        uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-        for_lanes(lanes, [&](uint32_t l) { d[l] = ballot; });
-        return;
+      case isa::kOpUp: j = int32_t(l) - int32_t(b), ok = j >= int32_t(most); break;
+      case isa::kOpDown: j = int32_t(l + b), ok = j <= int32_t(most); break;
+      case isa::kOpBfly: j = int32_t(l ^ b), ok = j <= int32_t(most); break;
+      default: j = int32_t(least | (b & ~segment)), ok = j <= int32_t(most); break;
+    }
+    if (!ok) j = int32_t(l);
+    else in_range |= 1u << l;
+    result[l] = value[uint32_t(j) & 31];
+  }
+  uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+  for_lanes(lanes, [&](uint32_t l) { d[l] = result[l]; });
+  write_predicate(frame, o.d[1], lanes, in_range);
+}
+const Op* shuffle(TW_HANDLER_ARGS) { return together(op, frame, warp, operands(op).sources == 4 ? 3 : -1, shuffle_lanes); }
+
+[[gnu::noinline]] void vote_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t members = o.sources == 2 ? mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes : lanes;
+  uint32_t ballot = predicate_source(o, frame, 0) & members;
+  bool value = false;
+  switch (o.mods[Field::operation]) {
+    case isa::kOpAll: value = ballot == members; break;
+    case isa::kOpAny: value = ballot != 0; break;
+    case isa::kOpUni: value = ballot == members || ballot == 0; break;
+    default: {
+      uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+      for_lanes(lanes, [&](uint32_t l) { d[l] = ballot; });
+      return;
+    }
+  }
+  write_predicate(frame, o.d[0], lanes, value ? kFullMask : 0);
+}
+const Op* vote(TW_HANDLER_ARGS) { return together(op, frame, warp, operands(op).sources == 2 ? 1 : -1, vote_lanes); }
+
+[[gnu::noinline]] void match_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t members = mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes;
+  bool wide = ptx::type_bytes(o.type) == 8;
+  uint64_t value[kLanes] = {};
+  for (uint32_t l = 0; l < kLanes; ++l) value[l] = wide ? lane_source<uint64_t>(o, frame, 0, l) : lane_source<uint32_t>(o, frame, 0, l);
+  uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+  uint32_t equal_to[kLanes] = {};
+  for_lanes(members, [&](uint32_t l) {
+    for_lanes(members, [&](uint32_t k) { equal_to[l] |= value[k] == value[l] ? 1u << k : 0u; });
+  });
+  if (o.mods[Field::operation] == isa::kOpAll) {
+    bool all = members != 0 && equal_to[__builtin_ctz(members)] == members;
+    for_lanes(lanes, [&](uint32_t l) { d[l] = all ? members : 0; });
+    write_predicate(frame, o.d[1], lanes, all ? kFullMask : 0);
+  } else {
+    for_lanes(lanes, [&](uint32_t l) { d[l] = equal_to[l]; });
+  }
+}
+const Op* match(TW_HANDLER_ARGS) { return together(op, frame, warp, 1, match_lanes); }
+
+[[gnu::noinline]] void redux_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t members = mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes;
+  bool is_signed = o.type == ptx::Type::s32;
+  bool first = true;
+  uint32_t sum = 0;
+  for_lanes(members, [&](uint32_t l) {
+    uint32_t v = lane_source<uint32_t>(o, frame, 0, l);
+    if (first) sum = v;
+    else {
+      switch (o.mods[Field::operation]) {
+        case isa::kOpAdd: sum += v; break;
+        case isa::kOpMin: sum = is_signed ? uint32_t(std::min(int32_t(sum), int32_t(v))) : std::min(sum, v); break;
+        case isa::kOpMax: sum = is_signed ? uint32_t(std::max(int32_t(sum), int32_t(v))) : std::max(sum, v); break;
+        case isa::kOpAnd: sum &= v; break;
+        case isa::kOpOr: sum |= v; break;
+        default: sum ^= v; break;
       }
     }
-    write_predicate(frame, o.d[0], lanes, value ? kFullMask : 0);
+    first = false;
   });
+  uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+  for_lanes(lanes, [&](uint32_t l) { d[l] = sum; });
 }
+const Op* redux(TW_HANDLER_ARGS) { return together(op, frame, warp, 1, redux_lanes); }
 
-const Op* match(TW_HANDLER_ARGS) {
-  return together(op, frame, warp, 1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t members = mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes;
-    bool wide = ptx::type_bytes(o.type) == 8;
-    uint64_t value[kLanes] = {};
-    for (uint32_t l = 0; l < kLanes; ++l) value[l] = wide ? lane_source<uint64_t>(o, frame, 0, l) : lane_source<uint32_t>(o, frame, 0, l);
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-    uint32_t equal_to[kLanes] = {};
-    for_lanes(members, [&](uint32_t l) {
-      for_lanes(members, [&](uint32_t k) { equal_to[l] |= value[k] == value[l] ? 1u << k : 0u; });
-    });
-    if (o.mods[Field::operation] == isa::kOpAll) {
-      bool all = members != 0 && equal_to[__builtin_ctz(members)] == members;
-      for_lanes(lanes, [&](uint32_t l) { d[l] = all ? members : 0; });
-      write_predicate(frame, o.d[1], lanes, all ? kFullMask : 0);
-    } else {
-      for_lanes(lanes, [&](uint32_t l) { d[l] = equal_to[l]; });
-    }
-  });
+[[gnu::noinline]] void active_mask_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+  for_lanes(lanes, [&](uint32_t l) { d[l] = lanes; });
 }
-
-const Op* redux(TW_HANDLER_ARGS) {
-  return together(op, frame, warp, 1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t members = mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes;
-    bool is_signed = o.type == ptx::Type::s32;
-    bool first = true;
-    uint32_t sum = 0;
-    for_lanes(members, [&](uint32_t l) {
-      uint32_t v = lane_source<uint32_t>(o, frame, 0, l);
-      if (first) sum = v;
-      else {
-        switch (o.mods[Field::operation]) {
-          case isa::kOpAdd: sum += v; break;
-          case isa::kOpMin: sum = is_signed ? uint32_t(std::min(int32_t(sum), int32_t(v))) : std::min(sum, v); break;
-          case isa::kOpMax: sum = is_signed ? uint32_t(std::max(int32_t(sum), int32_t(v))) : std::max(sum, v); break;
-          case isa::kOpAnd: sum &= v; break;
-          case isa::kOpOr: sum |= v; break;
-          default: sum ^= v; break;
-        }
-      }
-      first = false;
-    });
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-    for_lanes(lanes, [&](uint32_t l) { d[l] = sum; });
-  });
-}
-
-const Op* active_mask(TW_HANDLER_ARGS) {
-  return together(op, frame, warp, -1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-    for_lanes(lanes, [&](uint32_t l) { d[l] = lanes; });
-  });
-}
+const Op* active_mask(TW_HANDLER_ARGS) { return together(op, frame, warp, -1, active_mask_lanes); }
 
 // The lowest named lane is elected.
-const Op* elect(TW_HANDLER_ARGS) {
-  return together(op, frame, warp, 0, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t members = mask_source(o, frame, 0, uint32_t(__builtin_ctz(lanes))) & lanes;
-    uint32_t leader = members != 0 ? uint32_t(__builtin_ctz(members)) : 0;
-    if (o.d[0] != kNoSlot) {
-      uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-      for_lanes(lanes, [&](uint32_t l) { d[l] = leader; });
-    }
-    write_predicate(frame, o.d[1], lanes, 1u << leader);
-  });
+[[gnu::noinline]] void elect_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t members = mask_source(o, frame, 0, uint32_t(__builtin_ctz(lanes))) & lanes;
+  uint32_t leader = members != 0 ? uint32_t(__builtin_ctz(members)) : 0;
+  if (o.d[0] != kNoSlot) {
+    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+    for_lanes(lanes, [&](uint32_t l) { d[l] = leader; });
+  }
+  write_predicate(frame, o.d[1], lanes, 1u << leader);
 }
+const Op* elect(TW_HANDLER_ARGS) { return together(op, frame, warp, 0, elect_lanes); }
 
-const Op* is_space(TW_HANDLER_ARGS) {
-  return together(op, frame, warp, -1, [&](const MachineOperands& o, uint32_t lanes) {
-    uint32_t inside = 0;
-    for_lanes(lanes, [&](uint32_t l) {
-      uint64_t a = lane_source<uint64_t>(o, frame, 0, l);
-      bool shared = in_shared_window(a), local = in_local_window(a), yes = false;
-      switch (o.mods[Field::space]) {
-        case isa::kShared:
-        case isa::kSharedCluster: yes = shared; break;
-        case isa::kLocal: yes = local; break;
-        case isa::kGlobal: yes = !shared && !local; break;
-        default: break;  // constants and parameters lie among global memory and are taken for it
-      }
-      if (yes) inside |= 1u << l;
-    });
-    write_predicate(frame, o.d[0], lanes, inside);
+[[gnu::noinline]] void is_space_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
+  uint32_t inside = 0;
+  for_lanes(lanes, [&](uint32_t l) {
+    uint64_t a = lane_source<uint64_t>(o, frame, 0, l);
+    bool shared = in_shared_window(a), local = in_local_window(a), yes = false;
+    switch (o.mods[Field::space]) {
+      case isa::kShared:
+      case isa::kSharedCluster: yes = shared; break;
+      case isa::kLocal: yes = local; break;
+      case isa::kGlobal: yes = !shared && !local; break;
+      default: break;  // constants and parameters lie among global memory and are taken for it
+    }
+    if (yes) inside |= 1u << l;
   });
+  write_predicate(frame, o.d[0], lanes, inside);
 }
+const Op* is_space(TW_HANDLER_ARGS) { return together(op, frame, warp, -1, is_space_lanes); }
 
 }  // namespace
 
