@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/model.h"
+#include "cli/ptx.h"
+#include "cli/run.h"
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -12,6 +14,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "tilewright " TILEWRIGHT_VERSION);
   app.require_subcommand(1);
 
+  tw::cli::add_run_command(app);
+  tw::cli::add_ptx_command(app);
   tw::cli::add_model_command(app);
 
   try {

@@ -113,14 +113,7 @@ class Emitter {
       op.block = b;
     }
     for (uint32_t i = block.begin; i < block.end; ++i) {
-      if (full_ && !d_.options.observed) {
-        dot_row(i, block.end);
-        global_dot(i, block.end);
-        if (uint32_t taken = fma_row(i, block.end)) {
-          i += taken - 1;
-          continue;
-        }
-      }
+      if (full_ && !d_.options.observed) dot_row(i, block.end);
       if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
     }
     return Unit{};
@@ -304,9 +297,6 @@ class Emitter {
       } else if (op.flags & kRelativeTarget) {
         op.target = &op + op.imm;
         op.flags &= ~kRelativeTarget;
-      } else if (op.flags & kAfterThree) {
-        op.target = &op + 4;
-        op.flags &= ~kAfterThree;
       }
     }
   }
@@ -314,17 +304,11 @@ class Emitter {
 
   // ---- fused rows ----
 
-  bool single_use_load(const Ir& ir, AccessSpace space, AddressForm& form) const {
-    if (ir.kind != IrKind::load || ir.space != space || ir.element != Element::b32 || ir.elements != 1 || ir.guard != kNoReg) return false;
-    if (ir.mods[isa::Field::ordering] != isa::kWeak || uses_[ir.d[0]] != 1 || d_.registers[ir.d[0]].scalar_slot) return false;
+  bool simple_shared_load(const Ir& ir, AddressForm& form) const {
+    if (ir.kind != IrKind::load || ir.space != AccessSpace::shared || ir.element != Element::b32 || ir.elements != 1 || ir.guard != kNoReg) return false;
+    if (ir.mods[isa::Field::ordering] != isa::kWeak || uses_[ir.d[0]] != 1) return false;
     form = form_of(ir.s[0], 4);
     return form == AddressForm::broadcast || form == AddressForm::unit || form == AddressForm::unit_warp;
-  }
-  bool plain_fma(const Ir& f) const {
-    if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 || f.guard != kNoReg || f.mods != isa::Mods{}) return false;
-    for (uint32_t i = 0; i < 3; ++i)
-      if (f.s[i].constant || d_.registers[f.s[i].reg].scalar_slot) return false;
-    return !d_.registers[f.d[0]].scalar_slot;
   }
 
   // At i: ld.shared x; ld.shared y; fma d, x, y, c (either order), repeated with the same two address
@@ -341,11 +325,14 @@ class Emitter {
     for (; i + 2 < end; i += 3) {
       const Ir &x = d_.code[i], &y = d_.code[i + 1], &f = d_.code[i + 2];
       AddressForm fx{}, fy{};
-      if (!single_use_load(x, AccessSpace::shared, fx) || !single_use_load(y, AccessSpace::shared, fy) || !plain_fma(f)) break;
+      if (!simple_shared_load(x, fx) || !simple_shared_load(y, fy)) break;
+      if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 || f.guard != kNoReg || f.mods != isa::Mods{}) break;
+      if (f.s[0].constant || f.s[1].constant) break;
       const Ir *a = nullptr, *b = nullptr;
       if (f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0]) a = &x, b = &y;
       else if (f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0]) a = &y, b = &x;
       else break;
+      if (f.s[2].constant || d_.registers[f.s[2].reg].scalar_slot || d_.registers[f.d[0]].scalar_slot) break;
       if (first == nullptr) {
         first = &f;
         a_reg = a->s[0].reg, b_reg = b->s[0].reg;
@@ -363,7 +350,7 @@ class Emitter {
       sum = f.d[0];
     }
     if (terms.empty()) return;
-    Handler handler = d_.target.dot(AccessSpace::shared, form_a, form_b);
+    Handler handler = d_.target.dot(form_a, form_b);
     if (handler == nullptr) return;
     uint32_t taken = uint32_t(terms.size()) * 3;
     dot_until_ = begin + taken;
@@ -382,55 +369,6 @@ class Emitter {
     op.extra = own(memory);
     op.imm = int64_t(taken) + 1;  // each of the plain instructions is one Op
     op.flags = kRelativeTarget;
-  }
-
-  // At i: ld.global x; ld.global y; fma d, x, y, c (either order). As dot_row, for one term.
-  void global_dot(uint32_t i, uint32_t end) {
-    if (i + 2 >= end) return;
-    const Ir &x = d_.code[i], &y = d_.code[i + 1], &f = d_.code[i + 2];
-    AddressForm fx{}, fy{};
-    if (!single_use_load(x, AccessSpace::global, fx) || !single_use_load(y, AccessSpace::global, fy) || !plain_fma(f)) return;
-    bool straight = f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0], crossed = f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0];
-    if (!straight && !crossed) return;
-    if (y.s[0].reg == x.d[0] || f.s[2].reg == x.d[0] || f.s[2].reg == y.d[0]) return;
-    Handler handler = d_.target.dot(AccessSpace::global, fx, fy);
-    if (handler == nullptr) return;
-    auto term = std::make_shared<GlobalTerm>();
-    term->b_offset = y.offset;
-    term->b_site = y.site;
-    Op& op = push(handler, x.site);
-    op.a = offset(x.s[0]), op.b = offset(y.s[0]), op.c = offset(f.s[2]), op.d = offset(f.d[0]);
-    op.extra = own(term);
-    op.imm = x.offset;
-    op.flags = kAfterThree;
-  }
-  static constexpr uint32_t kAfterThree = 1u << 29;  // Op::target is four Ops on
-
-  // At i: FMAs that share a factor, one after the other; returns how many were fused. No check can fail,
-  // so they replace the plain instructions.
-  uint32_t fma_row(uint32_t begin, uint32_t end) {
-    if (begin < dot_until_ || !plain_fma(d_.code[begin])) return 0;
-    for (uint32_t which = 0; which < 2; ++which) {
-      const uint32_t common = d_.code[begin].s[which].reg;
-      uint32_t n = 0;
-      for (uint32_t i = begin; i < end && plain_fma(d_.code[i]); ++i, ++n) {
-        const Ir& f = d_.code[i];
-        if (f.s[0].reg != common && f.s[1].reg != common) break;
-        if (f.d[0] == common) break;
-      }
-      if (n < 4) continue;
-      auto row = std::shared_ptr<FmaRow>(static_cast<FmaRow*>(std::calloc(1, sizeof(FmaRow) + n * sizeof(FmaTerm))), std::free);
-      row->count = n;
-      row->common = offset(common);
-      for (uint32_t t = 0; t < n; ++t) {
-        const Ir& f = d_.code[begin + t];
-        uint32_t other = f.s[0].reg == common ? f.s[1].reg : f.s[0].reg;
-        row->terms[t] = {offset(f.d[0]), row->common, offset(other), offset(f.s[2])};
-      }
-      push(d_.target.fma_row(), d_.code[begin].site).extra = own(row);
-      return n;
-    }
-    return 0;
   }
 
   Decoding& d_;

@@ -364,71 +364,6 @@ template <AddressForm kA, AddressForm kB> struct Dot {
   }
 };
 
-// The same with one pair of global loads: the loaded values go straight into the FMA.
-template <AddressForm kA, AddressForm kB> struct GlobalDot {
-  static constexpr bool kUnitA = kA == AddressForm::unit, kUnitB = kB == AddressForm::unit;
-
-  // Host address of a half-warp's run (or single element), or nullptr.
-  template <bool kUnit> TW_INLINE static const uint8_t* place(Warp* warp, uint32_t site, const uint64_t* addresses, int64_t offset, uint32_t h) {
-    uint64_t first = addresses[h] + uint64_t(offset);
-    SiteCache& cache = warp->sites[site];
-    if (first & 3) return nullptr;
-    uint64_t at = first - cache.low, end = at;
-    if constexpr (kUnit) {
-      if (addresses[h + kHalf - 1] - addresses[h] != (kHalf - 1) * 4) return nullptr;
-      end = at + (kHalf - 1) * 4;
-    }
-    if (at > cache.span || end > cache.span) {
-      if (!locate(warp, site, first, 4)) return nullptr;
-      if (first - cache.low + (end - at) > cache.span) return nullptr;
-    }
-    return reinterpret_cast<const uint8_t*>(first + uint64_t(cache.bias));
-  }
-  [[gnu::noinline, gnu::cold]] static const Op* apart(TW_HANDLER_ARGS) { TW_GO(op + 1); }
-
-  static const Op* run(TW_HANDLER_ARGS) {
-    const GlobalTerm* term = static_cast<const GlobalTerm*>(op->extra);
-    const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
-    const uint64_t* b = reinterpret_cast<const uint64_t*>(frame + op->b);
-    const float* c = reinterpret_cast<const float*>(frame + op->c);
-    float* d = reinterpret_cast<float*>(frame + op->d);
-    constexpr uint32_t kPart = kHalf / kVectorFloats;
-    FloatVector sums[2 * kPart];
-    for (uint32_t h = 0; h < 2; ++h) {
-      const uint8_t* at_a = place<kUnitA>(warp, op->site, a, op->imm, h * kHalf);
-      if (!at_a) [[unlikely]] return apart(op, frame, warp);
-      FloatVector x[kPart];
-      for (uint32_t v = 0; v < kPart; ++v) x[v] = Dot<kA, kB>::template term<kUnitA>(at_a, v);
-      const uint8_t* at_b = place<kUnitB>(warp, term->b_site, b, term->b_offset, h * kHalf);
-      if (!at_b) [[unlikely]] return apart(op, frame, warp);
-      for (uint32_t v = 0; v < kPart; ++v) sums[h * kPart + v] = multiply_add(x[v], Dot<kA, kB>::template term<kUnitB>(at_b, v), load(c + h * kHalf + v * kVectorFloats));
-    }
-    for (uint32_t v = 0; v < 2 * kPart; ++v) store(d + v * kVectorFloats, canonical(sums[v]));
-    TW_GO(op->target);
-  }
-};
-
-// ---- rows of FMAs ----
-
-// Register-tiled kernels multiply one value with many; it stays in registers over the row.
-const Op* fma_row(TW_HANDLER_ARGS) {
-  const FmaRow* row = static_cast<const FmaRow*>(op->extra);
-  constexpr uint32_t kParts = kLanes / kVectorFloats;
-  FloatVector x[kParts];
-  for (uint32_t v = 0; v < kParts; ++v) x[v] = load(reinterpret_cast<const float*>(frame + row->common) + v * kVectorFloats);
-  const FmaTerm* t = row->terms;
-  const FmaTerm* end = t + row->count;
-  do {
-    const float* b = reinterpret_cast<const float*>(frame + t->b);
-    const float* c = reinterpret_cast<const float*>(frame + t->c);
-    float* d = reinterpret_cast<float*>(frame + t->d);
-    FloatVector sums[kParts];
-    for (uint32_t v = 0; v < kParts; ++v) sums[v] = multiply_add(x[v], load(b + v * kVectorFloats), load(c + v * kVectorFloats));
-    for (uint32_t v = 0; v < kParts; ++v) store(d + v * kVectorFloats, canonical(sums[v]));
-  } while (++t != end);
-  TW_NEXT;
-}
-
 }  // namespace
 
 Handler memory_handler(const MemoryKey& key) {
@@ -441,22 +376,16 @@ Handler memory_handler(const MemoryKey& key) {
   }
 }
 
-namespace {
-template <template <AddressForm, AddressForm> class Row> Handler pick_dot(AddressForm a, AddressForm b) {
-  using enum AddressForm;
-  auto half = [](AddressForm f) { return f == unit_warp ? unit : f; };
+Handler dot_handler(AddressForm a, AddressForm b) {
+  auto half = [](AddressForm f) { return f == AddressForm::unit_warp ? AddressForm::unit : f; };
   a = half(a), b = half(b);
-  if (a == broadcast && b == unit) return Row<broadcast, unit>::run;
-  if (a == unit && b == broadcast) return Row<unit, broadcast>::run;
-  if (a == unit && b == unit) return Row<unit, unit>::run;
-  if (a == broadcast && b == broadcast) return Row<broadcast, broadcast>::run;
+  using enum AddressForm;
+  if (a == broadcast && b == unit) return Dot<broadcast, unit>::run;
+  if (a == unit && b == broadcast) return Dot<unit, broadcast>::run;
+  if (a == unit && b == unit) return Dot<unit, unit>::run;
+  if (a == broadcast && b == broadcast) return Dot<broadcast, broadcast>::run;
   return nullptr;
 }
-}  // namespace
-
-Handler dot_handler(AccessSpace space, AddressForm a, AddressForm b) { return space == AccessSpace::shared ? pick_dot<Dot>(a, b) : pick_dot<GlobalDot>(a, b); }
-
-Handler fma_row_handler() { return fma_row; }
 
 }  // namespace TW_TARGET
 }  // namespace tw::emu

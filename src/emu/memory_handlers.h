@@ -48,22 +48,13 @@ struct DotRow {
 };
 // Op fields: a, b = 32-bit address slots, c = addend, d = destination, extra = DotRow*.
 // nullptr if there is no fused handler for these forms.
-using DotHandlerTable = Handler (*)(AccessSpace space, AddressForm a, AddressForm b);
+using DotHandlerTable = Handler (*)(AddressForm a, AddressForm b);
 
-// Two global loads and the FMA that consumes them. Op fields: a, b = 64-bit address slots, imm = offset
-// of a, c = addend, d = destination, site = of load a; extra = GlobalTerm*. When a check fails the plain
-// instructions that follow run instead; otherwise `target` is next.
-struct GlobalTerm {
-  int64_t b_offset = 0;
-  uint32_t b_site = 0;
-};
-
-// A run of f32 FMAs on lane slots, in order. Op::extra = FmaRow*.
+// A run of independent f32 FMAs on lane slots: extra = FmaRow*.
 struct FmaTerm { uint32_t d, a, b, c; };
 struct FmaRow {
   uint32_t count = 0;
-  uint32_t common = 0;  // slot that every term has as `a` (its value does not change inside the row)
-  FmaTerm terms[1];     // `count` of them
+  FmaTerm terms[1];
 };
 
 // ---- called by the handlers (memory_access.cpp); out of line, the same for every instruction set ----

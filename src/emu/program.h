@@ -78,8 +78,7 @@ struct Target {
   const char* name;
   const LaneRowHandlers* (*lane_row)(uint32_t row);
   Handler (*memory)(const MemoryKey&);
-  Handler (*dot)(AccessSpace, AddressForm, AddressForm);
-  Handler (*fma_row)();
+  Handler (*dot)(AddressForm, AddressForm);
 };
 const Target& host_target();                       // the best this machine runs; TILEWRIGHT_TARGET overrides
 std::vector<const Target*> supported_targets();

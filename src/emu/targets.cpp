@@ -17,8 +17,7 @@ namespace tw::emu {
   std::span<const LaneRowHandlers> compare_lane_rows();            \
   std::span<const LaneRowHandlers> convert_lane_rows();            \
   Handler memory_handler(const MemoryKey& key);                    \
-  Handler dot_handler(AccessSpace s, AddressForm a, AddressForm b); \
-  Handler fma_row_handler();                                       \
+  Handler dot_handler(AddressForm a, AddressForm b);               \
   }
 
 #if TW_HAS_PORTABLE
@@ -49,7 +48,7 @@ const LaneRowHandlers* lane_row(uint32_t row) {
 #define TW_DEFINE_TARGET(NAME)                                                                                                  \
   constexpr GroupFunction kGroups_##NAME[] = {NAME::move_lane_rows,  NAME::integer_lane_rows, NAME::logic_lane_rows,            \
                                               NAME::float_lane_rows, NAME::compare_lane_rows, NAME::convert_lane_rows};         \
-  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler, NAME::dot_handler, NAME::fma_row_handler};
+  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler, NAME::dot_handler};
 
 #if TW_HAS_PORTABLE
 TW_DEFINE_TARGET(portable)

@@ -1,0 +1,271 @@
+#include "cli/nvcc.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "cli/content_hash.h"
+#include "cli/process.h"
+
+namespace tw::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text;
+  std::error_code error;
+  text.resize(fs::file_size(path, error));
+  if (error) return std::nullopt;
+  file.read(text.data(), std::streamsize(text.size()));
+  text.resize(size_t(file.gcount()));
+  return text;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+fs::path command_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+// A toolkit's update changes nvcc's size or time; its version number is not asked for, which would
+// take a process.
+std::string identity_of(const std::string& nvcc) {
+  struct stat status{};
+  stat(nvcc.c_str(), &status);
+  return fmt::format("{} {} {}.{}", nvcc, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+}
+
+Result<fs::path> cache_folder() {
+  std::vector<fs::path> candidates;
+  if (const std::string given = variable("TILEWRIGHT_CACHE"); !given.empty()) {
+    candidates.push_back(given);
+  } else if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) {
+    candidates.push_back(fs::path(xdg) / "tilewright");
+  } else {
+    candidates.push_back(command_folder().parent_path() / "cache");
+    if (const std::string home = variable("HOME"); !home.empty())
+      candidates.push_back(fs::path(home) / ".cache" / "tilewright");
+  }
+  for (const fs::path& folder : candidates) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (access(folder.c_str(), W_OK | X_OK) == 0) return folder;
+  }
+  return Error{.message = fmt::format(
+                   "no folder for compiled programs: {} cannot be written; set TILEWRIGHT_CACHE",
+                   candidates.back().string())};
+}
+
+// Manifest: the program's name, then a line "hash path" for each file that nvcc read.
+bool up_to_date(const fs::path& manifest, const fs::path& folder, std::string& program) {
+  std::ifstream file(manifest);
+  std::string line;
+  if (!file || !std::getline(file, line)) return false;
+  const std::string name = line;
+  while (std::getline(file, line)) {
+    if (line.size() < 34 || line[32] != ' ') return false;
+    const std::optional<std::string> text = read_file(line.substr(33));
+    if (!text || content_hash(*text) != std::string_view(line).substr(0, 32)) return false;
+  }
+  program = (folder / name).string();
+  return access(program.c_str(), X_OK) == 0;
+}
+
+// Removes what it names when it goes out of scope.
+struct Temporary {
+  fs::path path;
+  ~Temporary() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
+bool names_architecture(const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags)
+    for (const char* option :
+         {"-arch", "--gpu-architecture", "-gencode", "--generate-code", "-code", "--gpu-code"})
+      if (flag.starts_with(option)) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<std::string> find_nvcc() {
+  if (const std::string given = variable("TILEWRIGHT_NVCC"); !given.empty()) {
+    if (access(given.c_str(), X_OK) == 0) return given;
+    return Error{.message =
+                     fmt::format("TILEWRIGHT_NVCC is '{}', which cannot be executed", given)};
+  }
+  std::vector<std::string> candidates;
+  std::istringstream path(variable("PATH"));
+  for (std::string folder; std::getline(path, folder, ':');)
+    candidates.push_back((folder.empty() ? "." : folder) + "/nvcc");
+  candidates.push_back("/usr/local/cuda/bin/nvcc");
+  candidates.push_back((command_folder().parent_path().parent_path() / "cuda/bin/nvcc")
+                           .string());  // build/<preset>/bin -> build/cuda
+  for (const std::string& candidate : candidates)
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+  return Error{.message =
+                   "no nvcc found in $TILEWRIGHT_NVCC, $PATH, /usr/local/cuda/bin or the build "
+                   "tree; run scripts/setup, or run a compiled program"};
+}
+
+Result<std::vector<std::string>> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;  // a word has begun
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else if (c == '\\' && quote == '"' && i + 1 < text.size() &&
+               (text[i + 1] == '"' || text[i + 1] == '\\'))
+        word += text[++i];
+      else
+        word += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      inside = true;
+    } else if (c == '\\' && i + 1 < text.size()) {
+      word += text[++i];
+      inside = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (inside) words.push_back(word);
+      word.clear();
+      inside = false;
+    } else {
+      word += c;
+      inside = true;
+    }
+  }
+  if (quote != 0) return Error{.message = fmt::format("a quote is not closed in: {}", text)};
+  if (inside) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> parse_dependencies(const std::string& rule) {
+  std::vector<std::string> paths;
+  size_t at = rule.find(": ");
+  if (at == std::string::npos) return paths;
+  std::string path;
+  const auto take = [&] {
+    if (!path.empty()) paths.push_back(path);
+    path.clear();
+  };
+  for (at += 2; at < rule.size(); at++) {
+    const char c = rule[at];
+    if (c == '\\' && at + 1 < rule.size()) {
+      const char next = rule[at + 1];
+      if (next == '\n') {
+        take();
+        at++;
+      } else if (next == ' ' || next == '\\' || next == '#') {
+        path += next;
+        at++;
+      } else {
+        path += c;
+      }
+    } else if (c == '$' && at + 1 < rule.size() && rule[at + 1] == '$') {
+      path += c;
+      at++;
+    } else if (c == ' ' || c == '\n' || c == '\t') {
+      take();
+      if (c == '\n') break;
+    } else {
+      path += c;
+    }
+  }
+  take();
+  return paths;
+}
+
+Result<std::string> compile(const CompileRequest& request) {
+  const Result<std::string> nvcc = find_nvcc();
+  if (!nvcc) return nvcc.error();
+  std::error_code error;
+  const fs::path source = fs::canonical(request.source, error);
+  if (error) return Error{.message = "no such file", .file = request.source};
+  if (!fs::is_regular_file(source, error))
+    return Error{.message = "this is no regular file", .file = request.source};
+  if (access(source.c_str(), R_OK) != 0)
+    return Error{.message = "cannot be read", .file = request.source};
+  const Result<fs::path> folder = cache_folder();
+  if (!folder) return folder.error();
+
+  std::vector<std::string> options;
+  if (!names_architecture(request.flags))
+    options.push_back(fmt::format("-arch=compute_{}", request.arch));
+  options.insert(options.end(), {"-cudart", "shared", "-lineinfo"});
+  options.insert(options.end(), request.flags.begin(), request.flags.end());
+
+  // The environment variables are those that nvcc and the host compiler read.
+  std::string key =
+      identity_of(*nvcc) + '\0' + source.string() + '\0' + fs::current_path(error).string();
+  for (const std::string& option : options) key += '\0' + option;
+  for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH",
+                           "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
+    key += '\0' + variable(name);
+  const std::string id = content_hash(key);
+  const fs::path manifest = *folder / (id + ".manifest");
+  std::string program;
+  if (up_to_date(manifest, *folder, program)) return program;
+
+  const std::string unique = fmt::format("{}.{}.tmp", id, getpid());
+  const Temporary output{*folder / (unique + ".program")}, rule{*folder / (unique + ".d")},
+      draft{*folder / (unique + ".manifest")};
+  std::vector<std::string> command = {*nvcc};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(),
+                 {"-MD", "-MF", rule.path.string(), "-o", output.path.string(), source.string()});
+  const Result<int> status = run_to_end(command);
+  if (!status) return status.error();
+  if (*status != 0)
+    return Error{.message = "nvcc could not compile this file", .file = request.source};
+
+  const std::optional<std::string> text = read_file(rule.path.string()),
+                                   made = read_file(output.path.string());
+  if (!text || !made) return Error{.message = "nvcc wrote no program", .file = request.source};
+  const std::string name =
+      fmt::format("{}-{}", source.stem().string(), content_hash(*made).substr(0, 16));
+  {
+    std::ofstream file(draft.path);
+    file << name << '\n';
+    for (const std::string& dependency : parse_dependencies(*text)) {
+      const fs::path path = fs::absolute(dependency, error);
+      const std::optional<std::string> content = read_file(path.string());
+      if (!content)
+        return Error{
+            .message = fmt::format("{} vanished while the program was compiled", path.string()),
+            .file = request.source};
+      file << content_hash(*content) << ' ' << path.string() << '\n';
+    }
+    if (!file.flush())
+      return Error{.message = "cannot be written (is the disk full?)", .file = draft.path.string()};
+  }
+  fs::rename(output.path, *folder / name, error);
+  if (!error) fs::rename(draft.path, manifest, error);
+  if (error)
+    return Error{.message = "cannot be written: " + error.message(),
+                 .file = (*folder / name).string()};
+  return (*folder / name).string();
+}
+
+}  // namespace tw::cli

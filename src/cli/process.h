@@ -1,0 +1,27 @@
+// Starting programs with an argument vector (no shell) and waiting for them.
+// Tested by tests/e2e.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "util/result.h"
+
+namespace tw::cli {
+
+// Runs a program to its end, its stdout going to our stderr; the wait status.
+Result<int> run_to_end(const std::vector<std::string>& arguments);
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Replaces this process by the program. Returns only on failure.
+Error replace_process(const std::vector<std::string>& arguments, const Environment& added);
+
+// Runs the program for at most `seconds`; when they are over, asks it where it stands
+// (timeout_signal) and ends it. Returns the exit status to end with; a signal that ended the
+// program ends us too.
+Result<int> run_with_timeout(const std::vector<std::string>& arguments, const Environment& added,
+                             double seconds);
+
+}  // namespace tw::cli

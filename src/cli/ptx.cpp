@@ -1,0 +1,89 @@
+#include "cli/ptx.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "cudart/fatbin.h"
+#include "isa/table.h"
+#include "ptx/parser.h"
+#include "ptx/printer.h"
+
+namespace tw::cli {
+namespace {
+
+struct PtxOptions {
+  std::string file;
+  bool quiet = false;
+};
+
+// Verifies one text: every instruction against the table. Returns the number of problems.
+int show(const std::string& text, const std::string& name, bool quiet) {
+  const Result<ptx::Module> module = ptx::parse(text, name);
+  if (!module) {
+    fmt::print(stderr, "{}\n", module.error().to_string());
+    return 1;
+  }
+  int problems = 0;
+  for (const ptx::Function& function : module->functions)
+    for (const ptx::Instruction& instruction : function.instructions)
+      if (const Result<isa::Match> match = isa::match(instruction, name); !match) {
+        fmt::print(stderr, "{}\n", match.error().to_string());
+        problems++;
+      }
+  if (!quiet) fmt::print("{}", ptx::print(*module));
+  return problems;
+}
+
+int run(const PtxOptions& options) {
+  std::ifstream file(options.file, std::ios::binary);
+  if (!file) {
+    fmt::print(stderr, "tilewright: {}: cannot be read\n", options.file);
+    return 2;
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!text.starts_with(std::string("\x50\xed\x55\xba", 4)))
+    return show(text, options.file, options.quiet) == 0 ? 0 : 1;
+
+  // A fat binary (nvcc -fatbin): every PTX text in it.
+  const Result<std::vector<cudart::FatbinEntry>> entries =
+      cudart::parse_fatbin({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  if (!entries) {
+    fmt::print(stderr, "tilewright: {}: {}\n", options.file, entries.error().message);
+    return 1;
+  }
+  int problems = 0;
+  for (const cudart::FatbinEntry& entry : *entries) {
+    if (entry.kind != cudart::FatbinEntry::Kind::ptx) continue;
+    const Result<std::string> ptx = cudart::fatbin_text(entry);
+    if (!ptx) {
+      fmt::print(stderr, "tilewright: {}: {}\n", options.file, ptx.error().message);
+      problems++;
+      continue;
+    }
+    problems += show(*ptx, options.file, options.quiet);
+  }
+  return problems == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_ptx_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("ptx", "Parse, verify and pretty-print PTX");
+  command->footer(
+      "Examples:\n"
+      "  nvcc -ptx -arch=compute_90 kernel.cu -o kernel.ptx && tilewright ptx kernel.ptx\n"
+      "  tilewright ptx --quiet kernel.fatbin              only say what cannot be run");
+  auto options = std::make_shared<PtxOptions>();
+  command->add_option("file", options->file, "PTX text, or a fat binary with PTX in it")
+      ->required();
+  command->add_flag("--quiet", options->quiet, "Do not print the module");
+  command->callback([options] {
+    if (const int status = run(*options); status != 0) throw CLI::RuntimeError(status);
+  });
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,38 @@
+// The options of every sub-command that runs a program (run, and later check and profile), and the
+// steps they share: settings, compiling, checking the program file, choosing the library.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/process.h"
+#include "util/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tw::cli {
+
+struct RunOptions {
+  std::string program;                 // .cu or ELF
+  std::vector<std::string> arguments;  // the program's
+  std::string gpu = "h200";
+  uint32_t devices = 1;
+  uint32_t threads = 0;
+  double timeout = 0;                   // seconds; 0: none
+  std::vector<std::string> nvcc_flags;  // each may hold several words
+  std::string device_memory;
+  bool order_any = false;
+};
+
+void add_run_options(CLI::App& command, RunOptions& options);
+
+struct Prepared {
+  std::vector<std::string> arguments;  // program and its arguments
+  Environment environment;
+};
+// Everything up to the start of the program.
+Result<Prepared> prepare(const RunOptions& options);
+
+}  // namespace tw::cli

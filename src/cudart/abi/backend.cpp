@@ -1,0 +1,16 @@
+// Connects the runtime to the engine and the device files. Separate from the core so that unit
+// tests can put a test double in its place.
+#include "cudart/runtime.h"
+
+namespace tw::cudart {
+
+Result<model::DeviceSpec> backend_spec(const std::string& gpu) {
+  return model::load_device_spec(gpu);
+}
+
+Result<std::unique_ptr<emu::Device>> backend_create(const model::DeviceSpec& spec,
+                                                    emu::DeviceOptions options) {
+  return emu::Device::create(spec, std::move(options));
+}
+
+}  // namespace tw::cudart

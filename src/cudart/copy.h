@@ -1,0 +1,39 @@
+// Copies and fills: one description for linear, 2D and 3D ones.
+//
+// Which sides must be device memory for which `kind`: as observed on an H200. The side that the
+// kind calls "device" must be memory that CUDA knows (device, managed or page-locked); the side
+// that it calls "host" may be anything, for addresses are unified. Every byte must lie inside one
+// allocation. Tested by tests/unit/cudart/copy_test.cpp and tests/e2e/programs/api_errors.cu.
+#pragma once
+
+#include "cudart/runtime.h"
+
+namespace tw::cudart {
+
+struct Side {
+  const void* address = nullptr;
+  size_t pitch = 0;  // bytes from row to row
+  size_t slice = 0;  // bytes from plane to plane
+};
+
+struct Extent {
+  size_t width = 0;   // bytes
+  size_t height = 1;  // rows
+  size_t depth = 1;   // planes
+};
+
+// Whether the call returns before the copy is done.
+enum class Waiting : uint8_t { synchronous, asynchronous };
+
+cudaError_t copy(Side to, Side from, Extent extent, cudaMemcpyKind kind, Stream& stream,
+                 Waiting waiting);
+cudaError_t fill(Side to, int value, Extent extent, Stream& stream, Waiting waiting);
+
+// Checks the arguments and gives the work itself (for graph nodes). `pageable`: one side is
+// ordinary host memory.
+cudaError_t prepare_copy(Side to, Side from, Extent extent, cudaMemcpyKind kind,
+                         std::function<cudaError_t()>& work, bool& pageable);
+cudaError_t prepare_fill(Side to, int value, unsigned element_bytes, Extent extent,
+                         std::function<cudaError_t()>& work);
+
+}  // namespace tw::cudart

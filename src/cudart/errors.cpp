@@ -1,0 +1,76 @@
+#include "cudart/errors.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tw::cudart {
+namespace {
+
+struct ErrorRow {
+  int code;
+  const char* name;
+  const char* text;
+};
+constexpr ErrorRow kErrors[] = {
+#include "cudart/errors.inc"
+};
+
+const ErrorRow* find(cudaError_t error) {
+  const auto* row = std::lower_bound(std::begin(kErrors), std::end(kErrors), int(error),
+                                     [](const ErrorRow& a, int code) { return a.code < code; });
+  return row != std::end(kErrors) && row->code == int(error) ? row : nullptr;
+}
+
+}  // namespace
+
+const char* error_name(cudaError_t error) {
+  const ErrorRow* row = find(error);
+  return row ? row->name : "unrecognized error code";
+}
+
+const char* error_text(cudaError_t error) {
+  const ErrorRow* row = find(error);
+  return row ? row->text : "unrecognized error code";
+}
+
+cudaError_t error_of_fault(emu::FaultKind kind) {
+  switch (kind) {
+    case emu::FaultKind::none:
+      return cudaSuccess;
+    case emu::FaultKind::illegal_address:
+      return cudaErrorIllegalAddress;
+    case emu::FaultKind::misaligned_address:
+      return cudaErrorMisalignedAddress;
+    case emu::FaultKind::invalid_address_space:
+      return cudaErrorInvalidAddressSpace;
+    case emu::FaultKind::invalid_pc:
+      return cudaErrorInvalidPc;
+    case emu::FaultKind::illegal_instruction:
+      return cudaErrorIllegalInstruction;
+    case emu::FaultKind::assert_failed:
+      return cudaErrorAssert;
+    case emu::FaultKind::trap:
+      return cudaErrorLaunchFailure;
+    case emu::FaultKind::deadlock:
+      return cudaErrorLaunchFailure;
+    case emu::FaultKind::timeout:
+      return cudaErrorLaunchTimeout;
+    case emu::FaultKind::unsupported:
+      return cudaErrorNotSupported;
+    case emu::FaultKind::out_of_memory:
+      return cudaErrorMemoryAllocation;
+  }
+  return cudaErrorUnknown;
+}
+
+cudaError_t& last_error() {
+  thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess && error != cudaErrorNotReady) last_error() = error;
+  return error;
+}
+
+}  // namespace tw::cudart

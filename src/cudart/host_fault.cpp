@@ -1,0 +1,65 @@
+#include "cudart/host_fault.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cudart/runtime.h"
+
+namespace tw::cudart {
+namespace {
+
+struct sigaction previous;
+
+void on_segv(int number, siginfo_t* info, void* machine_context) {
+  // The process is about to end, and the fault came from the program's code, not from within a call
+  // of ours: looking at the tables and formatting into a buffer is safe enough here.
+  if (info->si_code > 0 && in_device_window(info->si_addr)) {
+    char text[400];
+    const auto located = locate(info->si_addr);
+    if (located) {
+      snprintf(text, sizeof text,
+               "tilewright: error: host code dereferenced the device pointer %p (%llu bytes into a "
+               "device allocation of %llu bytes%s%s)\n"
+               "  copy the data with cudaMemcpy, or allocate it with cudaMallocManaged or "
+               "cudaMallocHost\n",
+               info->si_addr,
+               (unsigned long long)(reinterpret_cast<uint64_t>(info->si_addr) -
+                                    located->allocation.address),
+               (unsigned long long)located->allocation.bytes,
+               located->allocation.label.empty() ? "" : ", variable ",
+               located->allocation.label.c_str());
+    } else {
+      snprintf(text, sizeof text,
+               "tilewright: error: host code dereferenced the device address %p, where no "
+               "allocation is (freed, or out of bounds)\n",
+               info->si_addr);
+    }
+    const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+  }
+  if (previous.sa_flags & SA_SIGINFO) {
+    if (previous.sa_sigaction != nullptr) {
+      previous.sa_sigaction(number, info, machine_context);
+      return;
+    }
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+    return;
+  }
+  signal(SIGSEGV, SIG_DFL);  // the access is repeated on return, and ends the process
+}
+
+}  // namespace
+
+void install_host_fault_handler() {
+  struct sigaction action = {};
+  action.sa_sigaction = on_segv;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &previous);
+}
+
+}  // namespace tw::cudart

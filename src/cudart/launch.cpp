@@ -1,0 +1,279 @@
+#include "cudart/launch.h"
+
+#include <cstring>
+
+#include "cudart/api.h"
+#include "cudart/diagnose.h"
+#include "cudart/occupancy.h"
+
+namespace tw::cudart {
+namespace {
+
+cudaError_t bad_configuration() {
+  return abi_version() >= 13000 ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
+}
+
+cudaError_t check_shape(const model::DeviceSpec& spec, const emu::KernelInfo& info,
+                        const dim3& grid, const dim3& block) {
+  const uint32_t g[3] = {grid.x, grid.y, grid.z}, b[3] = {block.x, block.y, block.z};
+  for (int i = 0; i < 3; i++)
+    if (g[i] == 0 || b[i] == 0 || g[i] > spec.max_grid_dim[i] || b[i] > spec.max_block_dim[i])
+      return bad_configuration();
+  const uint64_t threads = uint64_t(b[0]) * b[1] * b[2];
+  if (threads > spec.max_threads_per_block) return bad_configuration();
+  const uint64_t bound =
+      uint64_t(info.max_ntid[0]) * std::max(1u, info.max_ntid[1]) * std::max(1u, info.max_ntid[2]);
+  if (bound != 0 && threads > bound) return cudaErrorInvalidValue;  // __launch_bounds__
+  if (info.req_ntid[0] != 0 &&
+      (b[0] != info.req_ntid[0] || b[1] != std::max(1u, info.req_ntid[1]) ||
+       b[2] != std::max(1u, info.req_ntid[2])))
+    return cudaErrorInvalidValue;
+  if (threads > info.max_threads_per_block) return cudaErrorLaunchOutOfResources;
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t find_kernel(Context& context, const void* function, KernelState*& state) {
+  if (function == nullptr) return cudaErrorInvalidDeviceFunction;
+  const Function* registered = Runtime::get().registry.function(function);
+  if (registered == nullptr) return cudaErrorInvalidResourceHandle;
+  return context.kernel(*registered, state);
+}
+
+cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void** arguments,
+                           Command& command) {
+  KernelState* state = nullptr;
+  if (const cudaError_t error = find_kernel(context, request.function, state); error != cudaSuccess)
+    return error;
+  const emu::KernelInfo& info = *state->info;
+  const model::DeviceSpec& spec = context.spec();
+  if (const cudaError_t error = check_shape(spec, info, request.grid, request.block);
+      error != cudaSuccess)
+    return error;
+  if (request.dynamic_shared_bytes > state->max_dynamic_shared) return cudaErrorInvalidValue;
+
+  dim3 cluster = request.cluster;
+  if (cluster.x * cluster.y * cluster.z == 1 && info.cluster[0] != 0)
+    cluster = dim3(info.cluster[0], std::max(1u, info.cluster[1]), std::max(1u, info.cluster[2]));
+  const uint64_t cluster_size = uint64_t(cluster.x) * cluster.y * cluster.z;
+  if (cluster_size != 1) {
+    if (cluster_size == 0 || cluster_size > spec.max_cluster_size)
+      return cudaErrorInvalidClusterSize;
+    if (request.grid.x % cluster.x || request.grid.y % cluster.y || request.grid.z % cluster.z)
+      return bad_configuration();
+  }
+  if (request.cooperative) {
+    const uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
+    const uint64_t resident =
+        uint64_t(blocks_per_sm(spec, info, threads, request.dynamic_shared_bytes)) * spec.sm_count;
+    if (uint64_t(request.grid.x) * request.grid.y * request.grid.z > resident)
+      return cudaErrorCooperativeLaunchTooLarge;
+  }
+
+  command.kind = Command::Kind::kernel;
+  command.function = request.function;
+  command.launch.kernel = state->kernel;
+  command.launch.grid = {request.grid.x, request.grid.y, request.grid.z};
+  command.launch.block = {request.block.x, request.block.y, request.block.z};
+  command.launch.cluster = {cluster.x, cluster.y, cluster.z};
+  command.launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
+  command.launch.cooperative = request.cooperative;
+  command.launch.parameters.assign(info.parameter_bytes, 0);
+  if (!info.parameters.empty() && arguments == nullptr) return cudaErrorInvalidValue;
+  for (size_t i = 0; i < info.parameters.size(); i++)
+    std::memcpy(command.launch.parameters.data() + info.parameter_offsets[i], arguments[i],
+                info.parameters[i].bytes);
+  return cudaSuccess;
+}
+
+cudaError_t launch(const LaunchRequest& request, void** arguments) {
+  return with_stream(request.stream, [&](Context& context, Stream& stream) {
+    Command command;
+    if (const cudaError_t error = prepare_launch(context, request, arguments, command);
+        error != cudaSuccess)
+      return error;
+    return submit(stream, command);
+  });
+}
+
+}  // namespace tw::cudart
+
+using namespace tw::cudart;
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  return launch({.function = function,
+                 .grid = grid,
+                 .block = block,
+                 .dynamic_shared_bytes = shared_bytes,
+                 .stream = stream},
+                arguments);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t shared_bytes,
+                                        cudaStream_t stream) {
+  return launch({.function = function,
+                 .grid = grid,
+                 .block = block,
+                 .dynamic_shared_bytes = shared_bytes,
+                 .stream = stream,
+                 .cooperative = true},
+                arguments);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  if (config == nullptr) return note(cudaErrorInvalidValue);
+  LaunchRequest request{.function = function,
+                        .grid = config->gridDim,
+                        .block = config->blockDim,
+                        .dynamic_shared_bytes = config->dynamicSmemBytes,
+                        .stream = config->stream};
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    switch (attribute.id) {
+      case cudaLaunchAttributeCooperative:
+        request.cooperative = attribute.val.cooperative != 0;
+        break;
+      case cudaLaunchAttributeClusterDimension:
+        request.cluster = dim3(attribute.val.clusterDim.x, attribute.val.clusterDim.y,
+                               attribute.val.clusterDim.z);
+        break;
+      // Hints and orderings that a stream-ordered execution fulfils in any case.
+      case cudaLaunchAttributeIgnore:
+      case cudaLaunchAttributeAccessPolicyWindow:
+      case cudaLaunchAttributeSynchronizationPolicy:
+      case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+      case cudaLaunchAttributePriority:
+      case cudaLaunchAttributeMemSyncDomain:
+      case cudaLaunchAttributeMemSyncDomainMap:
+      case cudaLaunchAttributePreferredSharedMemoryCarveout:
+        break;
+      default:
+        complain_once("launch attribute " + std::to_string(int(attribute.id)),
+                      "cudaLaunchKernelExC: launch attribute " + std::to_string(int(attribute.id)) +
+                          " is not supported");
+        return note(cudaErrorNotSupported);
+    }
+  }
+  return launch(request, arguments);
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  return with_context([&](Context& context) -> cudaError_t {
+    KernelState* state = nullptr;
+    if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
+      return error;
+    switch (attribute) {
+      case cudaFuncAttributeMaxDynamicSharedMemorySize:
+        if (value < 0 || uint64_t(value) + state->info->static_shared_bytes >
+                             context.spec().shared_per_block_optin)
+          return cudaErrorInvalidValue;
+        state->max_dynamic_shared = uint64_t(value);
+        return cudaSuccess;
+      case cudaFuncAttributePreferredSharedMemoryCarveout:
+        if (value < -1 || value > 100) return cudaErrorInvalidValue;
+        state->carveout = value;
+        return cudaSuccess;
+      case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        return cudaSuccess;
+      default:
+        return cudaErrorInvalidValue;
+    }
+  });
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  return with_context([&](Context& context) -> cudaError_t {
+    if (attributes == nullptr) return cudaErrorInvalidValue;
+    KernelState* state = nullptr;
+    if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
+      return error;
+    const tw::emu::KernelInfo& info = *state->info;
+    *attributes = {};
+    attributes->sharedSizeBytes = info.static_shared_bytes;
+    attributes->constSizeBytes = info.constant_bytes;
+    attributes->localSizeBytes = info.local_bytes;
+    const uint32_t bound =
+        info.max_ntid[0] * std::max(1u, info.max_ntid[1]) * std::max(1u, info.max_ntid[2]);
+    attributes->maxThreadsPerBlock =
+        int(bound ? std::min(bound, info.max_threads_per_block) : info.max_threads_per_block);
+    attributes->numRegs = int(info.registers);
+    attributes->ptxVersion = int(info.target);  // "PTX virtual architecture", major * 10 + minor
+    attributes->binaryVersion =
+        int(context.spec().compute_major * 10 + context.spec().compute_minor);
+    attributes->maxDynamicSharedSizeBytes = int(state->max_dynamic_shared);
+    attributes->preferredShmemCarveout = state->carveout;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
+  return with_context([&](Context& context) {
+    KernelState* state = nullptr;
+    return find_kernel(context, function, state);
+  });
+}
+
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  return with_context([&](Context& context) -> cudaError_t {
+    if (name == nullptr) return cudaErrorInvalidValue;
+    KernelState* state = nullptr;
+    if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
+      return error;
+    *name = state->info->name.c_str();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset,
+                                 size_t* bytes) {
+  return with_context([&](Context& context) -> cudaError_t {
+    KernelState* state = nullptr;
+    if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
+      return error;
+    if (offset == nullptr || index >= state->info->parameters.size()) return cudaErrorInvalidValue;
+    *offset = state->info->parameter_offsets[index];
+    if (bytes) *bytes = state->info->parameters[index].bytes;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* out, const void* symbol) {
+  return guarded([&]() -> cudaError_t {
+    Function* function = symbol ? Runtime::get().registry.function(symbol) : nullptr;
+    if (out == nullptr || function == nullptr) return cudaErrorInvalidDeviceFunction;
+    *out = reinterpret_cast<cudaFunction_t>(function);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* out, const void* symbol) {
+  return guarded([&]() -> cudaError_t {
+    Function* function = symbol ? Runtime::get().registry.function(symbol) : nullptr;
+    if (out == nullptr || function == nullptr) return cudaErrorInvalidDeviceFunction;
+    *out = reinterpret_cast<cudaKernel_t>(function);
+    return cudaSuccess;
+  });
+}
+
+TW_CUDA_EXPORT cudaError_t cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block,
+                                                 void** arguments, size_t shared_bytes,
+                                                 cudaStream_t s) {
+  return cudaLaunchKernel(function, grid, block, arguments, shared_bytes, per_thread(s));
+}
+TW_CUDA_EXPORT cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* function, dim3 grid,
+                                                            dim3 block, void** arguments,
+                                                            size_t shared_bytes, cudaStream_t s) {
+  return cudaLaunchCooperativeKernel(function, grid, block, arguments, shared_bytes, per_thread(s));
+}
+TW_CUDA_EXPORT cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config,
+                                                    const void* function, void** arguments) {
+  if (config == nullptr) return note(cudaErrorInvalidValue);
+  cudaLaunchConfig_t mine = *config;
+  mine.stream = per_thread(mine.stream);
+  return cudaLaunchKernelExC(&mine, function, arguments);
+}

@@ -1,0 +1,30 @@
+// Checking a launch against the device and turning it into a command.
+//
+// The limits and their error codes are those seen on an H200: CUDA 13 gives cudaErrorInvalidValue
+// for a bad grid or block, CUDA 12 gives cudaErrorInvalidConfiguration. Too much dynamic shared
+// memory is cudaErrorInvalidValue in both. Tested by tests/unit/cudart/launch_test.cpp and
+// tests/e2e/programs/api_errors.cu.
+#pragma once
+
+#include "cudart/runtime.h"
+
+namespace tw::cudart {
+
+struct LaunchRequest {
+  const void* function = nullptr;  // a stub's address, a cudaKernel_t or a cudaFunction_t
+  dim3 grid, block;
+  size_t dynamic_shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  dim3 cluster{1, 1, 1};
+  bool cooperative = false;
+};
+
+// Checks the request and gathers the arguments (one pointer for each parameter) into `command`.
+cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void** arguments,
+                           Command& command);
+cudaError_t launch(const LaunchRequest& request, void** arguments);
+
+// The registered function and what the context knows of it.
+cudaError_t find_kernel(Context& context, const void* function, KernelState*& state);
+
+}  // namespace tw::cudart

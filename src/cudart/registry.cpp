@@ -1,0 +1,80 @@
+#include "cudart/registry.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cudart/fatbin.h"
+
+namespace tw::cudart {
+namespace {
+
+struct Wrapper {  // fatbinary_section.h
+  uint32_t magic;
+  uint32_t version;
+  const uint8_t* data;
+  void* prelinked;
+};
+
+}  // namespace
+
+Binary* Registry::add_binary(const void* wrapper) {
+  auto binary = std::make_unique<Binary>();
+  Wrapper fields;
+  std::memcpy(&fields, wrapper, sizeof fields);
+  if (fields.magic == kFatbinWrapperMagic) binary->container = fields.data;
+  const std::lock_guard lock(mutex_);
+  binaries_.push_back(std::move(binary));
+  return binaries_.back().get();
+}
+
+void Registry::remove_binary(Binary* binary) {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::find_if(binaries_.begin(), binaries_.end(),
+                                  [&](const auto& b) { return b.get() == binary; });
+  if (place == binaries_.end()) return;
+  for (const auto& function : binary->functions) {
+    functions_.erase(function->host);
+    functions_.erase(function.get());
+  }
+  for (const auto& variable : binary->variables) variables_.erase(variable->host);
+  // The device may still hold kernels of it: the entry stays, out of reach.
+  (void)place->release();
+  binaries_.erase(place);
+}
+
+void Registry::add_function(Binary* binary, const void* host, const char* name) {
+  const std::lock_guard lock(mutex_);
+  auto function = std::make_unique<Function>(Function{host, name, binary});
+  functions_[host] = function.get();
+  functions_[function.get()] = function.get();
+  binary->functions.push_back(std::move(function));
+}
+
+void Registry::add_variable(Binary* binary, const void* host, void** managed_slot, const char* name,
+                            uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  auto variable = std::make_unique<Variable>(Variable{host, managed_slot, name, bytes, binary});
+  variables_[host] = variable.get();
+  binary->variables.push_back(std::move(variable));
+}
+
+Function* Registry::function(const void* host) {
+  const std::lock_guard lock(mutex_);
+  const auto place = functions_.find(host);
+  return place == functions_.end() ? nullptr : place->second;
+}
+
+Variable* Registry::variable(const void* host) {
+  const std::lock_guard lock(mutex_);
+  const auto place = variables_.find(host);
+  return place == variables_.end() ? nullptr : place->second;
+}
+
+std::vector<Binary*> Registry::binaries() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Binary*> result;
+  for (const auto& binary : binaries_) result.push_back(binary.get());
+  return result;
+}
+
+}  // namespace tw::cudart

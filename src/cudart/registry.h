@@ -1,0 +1,61 @@
+// What the program's start-up code registers: fat binaries, kernels, variables. Nothing is parsed
+// or loaded here; a program that never launches pays for the entries of a few tables only.
+//
+// Start-up code runs before main, from several shared objects, possibly in several threads
+// (dlopen): every call takes the mutex. Tested by tests/unit/cudart/registration_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tw::cudart {
+
+struct Binary;
+
+struct Function {
+  const void* host = nullptr;  // the stub whose address the program passes to launches
+  std::string name;            // mangled, as in the PTX
+  Binary* binary = nullptr;
+};
+
+struct Variable {
+  const void* host = nullptr;     // its shadow in the host program
+  void** managed_slot = nullptr;  // .managed: where the host code finds the address
+  std::string name;
+  uint64_t bytes = 0;
+  Binary* binary = nullptr;
+};
+
+struct Binary {
+  const uint8_t* container = nullptr;  // nullptr: the registered wrapper was no fat binary
+  std::vector<std::unique_ptr<Function>> functions;
+  std::vector<std::unique_ptr<Variable>> variables;
+};
+
+class Registry {
+ public:
+  // `wrapper`: what __cudaRegisterFatBinary gets.
+  Binary* add_binary(const void* wrapper);
+  void remove_binary(Binary* binary);
+  void add_function(Binary* binary, const void* host, const char* name);
+  void add_variable(Binary* binary, const void* host, void** managed_slot, const char* name,
+                    uint64_t bytes);
+
+  // `host`: a stub's address or a Function*; nullptr if neither.
+  Function* function(const void* host);
+  Variable* variable(const void* host);
+  // Binaries registered and not removed.
+  std::vector<Binary*> binaries();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Binary>> binaries_;
+  std::unordered_map<const void*, Function*> functions_;  // by stub and by Function*
+  std::unordered_map<const void*, Variable*> variables_;
+};
+
+}  // namespace tw::cudart

@@ -1,0 +1,20 @@
+# Runs one program through `tilewright run`; compares stdout with EXPECTED (if that file exists), the exit
+# status with STATUS (a number, or what CMake calls a signal) and stderr with the pattern STDERR.
+string(REPLACE "," ";" OPTIONS "${OPTIONS}")
+execute_process(COMMAND ${TILEWRIGHT} run ${SOURCE} ${OPTIONS}
+  OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
+set(all "stdout:\n${output}\nstderr:\n${errors}")
+if(NOT status STREQUAL STATUS)
+  message(FATAL_ERROR "exit status ${status} instead of ${STATUS}\n${all}")
+endif()
+if(NOT STDERR STREQUAL "" AND NOT errors MATCHES "${STDERR}")
+  message(FATAL_ERROR "stderr does not match ${STDERR}\n${all}")
+endif()
+if(EXISTS ${EXPECTED})
+  file(READ ${EXPECTED} expected)
+  if(NOT output STREQUAL expected)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/got.txt "${output}")
+    execute_process(COMMAND diff ${EXPECTED} ${CMAKE_CURRENT_BINARY_DIR}/got.txt OUTPUT_VARIABLE differences)
+    message(FATAL_ERROR "the output differs from ${EXPECTED}:\n${differences}\nstderr:\n${errors}")
+  endif()
+endif()

@@ -1,0 +1,132 @@
+#!/bin/bash
+# What bad input gets from `tilewright run` and `tilewright ptx`: a clear message, a non-zero status, nothing
+# half-written in the cache.
+#   refusals.sh TILEWRIGHT NVCC WORK_FOLDER
+set -uo pipefail
+tilewright=$1 nvcc=$2 work=$3
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+export TILEWRIGHT_NVCC=$nvcc TILEWRIGHT_CACHE=$work/cache
+failures=0
+
+# expect STATUS PATTERN command...: the status and a line of stderr that matches.
+expect() {
+  local status=$1 pattern=$2 got
+  shift 2
+  "$@" >out.txt 2>err.txt
+  got=$?
+  if [[ $got != "$status" ]]; then
+    echo "FAIL: status $got instead of $status: $*"; cat err.txt; failures=$((failures + 1))
+  elif [[ -n $pattern ]] && ! grep -qE -e "$pattern" err.txt; then
+    echo "FAIL: stderr has no '$pattern': $*"; cat err.txt; failures=$((failures + 1))
+  fi
+}
+
+cat >good.cu <<'CU'
+#include <cstdio>
+#include "value.h"
+__global__ void k(int* p) { *p = VALUE; }
+int main(int argc, char** argv) {
+  int *p, h = 0;
+  if (cudaMalloc(&p, 4) != cudaSuccess) return 50;
+  k<<<1, 1>>>(p);
+  cudaError_t e = cudaGetLastError();
+  if (e == cudaSuccess) e = cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);
+  printf("%d %d%s%s\n", h, int(e), argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
+  return argc - 1 + int(e != cudaSuccess);
+}
+CU
+echo '#define VALUE 41' >value.h
+
+# The program's own output, arguments and status; options on either side of its name.
+expect 0 '' "$tilewright" run good.cu
+[[ $(cat out.txt) == "41 0" ]] || { echo "FAIL: $(cat out.txt)"; failures=$((failures + 1)); }
+expect 1 '' "$tilewright" run --threads 1 good.cu --gpu h100 -- -x
+[[ $(cat out.txt) == "41 0 -x" ]] || { echo "FAIL: $(cat out.txt)"; failures=$((failures + 1)); }
+# A changed header is compiled again; other flags are another program.
+echo '#define VALUE 42' >value.h
+expect 0 '' "$tilewright" run good.cu
+[[ $(cat out.txt) == "42 0" ]] || { echo "FAIL: stale program: $(cat out.txt)"; failures=$((failures + 1)); }
+echo '#ifndef VALUE
+#define VALUE 43
+#endif' >value.h
+expect 0 '' "$tilewright" run good.cu --nvcc '-O2 -DVALUE=7' --timeout 100
+[[ $(cat out.txt) == "7 0" ]] || { echo "FAIL: flags: $(cat out.txt)"; failures=$((failures + 1)); }
+
+# Sources.
+files_before=$(find cache -type f | wc -l)
+echo '__global__ void k( { }' >bad.cu
+expect 2 'bad.cu\(1\): error' "$tilewright" run bad.cu
+head -c 100 good.cu >cut.cu
+expect 2 'nvcc could not compile this file' "$tilewright" run cut.cu
+head -c 300 /dev/urandom >noise.cu
+expect 2 'nvcc could not compile this file' "$tilewright" run noise.cu
+expect 2 'missing.cu: no such file' "$tilewright" run missing.cu
+[[ $(find cache -type f | wc -l) == "$files_before" ]] || { echo "FAIL: left in the cache:"; find cache -type f; failures=$((failures + 1)); }
+
+# Programs.
+"$nvcc" -arch=compute_90 -cudart shared good.cu -o shared && "$nvcc" -arch=compute_90 -cudart static good.cu -o static &&
+  "$nvcc" -gencode arch=compute_90,code=sm_90 -cudart shared good.cu -o sass || exit 1
+expect 0 '' "$tilewright" run shared
+expect 2 'static CUDA runtime.*rebuild|nvcc -cudart shared -o ./static' "$tilewright" run static
+expect 1 'machine code sm_90.*Rebuild' "$tilewright" run sass
+grep -q 'nvcc -cudart shared -gencode arch=compute_90,code=compute_90' err.txt || { echo "FAIL: no rebuild command"; failures=$((failures + 1)); }
+echo 'extern "C" void cublasCreate_v2() {}' | g++ -x c++ - -shared -fPIC -Wl,-soname,libcublas.so.13 -o libcublas.so.13
+"$nvcc" -arch=compute_90 -cudart shared good.cu -o blas -Xlinker --no-as-needed -Xlinker "$work/libcublas.so.13" || exit 1
+expect 2 'needs libcublas.so.13' "$tilewright" run blas
+echo 'int main() {}' | g++ -x c++ - -o plain
+expect 2 'does not use the CUDA runtime' "$tilewright" run ./plain
+head -c 2000 shared >cut && chmod +x cut
+expect 2 'damaged program file' "$tilewright" run cut
+cp good.cu text && chmod +x text
+expect 2 'neither a CUDA source' "$tilewright" run text
+chmod -x text
+expect 2 'neither a CUDA source .* nor executable' "$tilewright" run text
+# A fat binary damaged inside a program: the error of a real GPU, no crash.
+python3 - <<'PY'
+data = bytearray(open('shared', 'rb').read())
+at = data.find(b'\x50\xed\x55\xba')
+data[at + 16 + 8:at + 16 + 16] = b'\xff' * 8
+open('damaged', 'wb').write(data)
+PY
+chmod +x damaged
+expect 1 'corrupt fat binary' "$tilewright" run damaged
+[[ $(cat out.txt) == "0 200" ]] || { echo "FAIL: $(cat out.txt)"; failures=$((failures + 1)); }
+
+# Options.
+expect 2 'gpu|GPU|device' "$tilewright" run good.cu --gpu nosuch
+expect 2 "no size" "$tilewright" run good.cu --device-memory lots
+expect 50 '' "$tilewright" run good.cu --device-memory 1
+expect 2 'quote is not closed' "$tilewright" run good.cu --nvcc "-DX='"
+expect 2 'no nvcc|cannot be executed' env TILEWRIGHT_NVCC=/nonexistent "$tilewright" run good.cu
+
+# PTX.
+"$nvcc" -ptx -arch=compute_90 good.cu -o good.ptx || exit 1
+expect 0 '' "$tilewright" ptx good.ptx
+grep -q '.entry _Z1kPi' out.txt || { echo "FAIL: the kernel is not printed"; failures=$((failures + 1)); }
+cp out.txt again.ptx
+expect 0 '' "$tilewright" ptx again.ptx
+cmp -s out.txt again.ptx || { echo "FAIL: printing twice differs"; failures=$((failures + 1)); }
+sed 's/ret;/rett %r1;/' good.ptx >unknown.ptx
+expect 1 'unknown.ptx:[0-9]+:' "$tilewright" ptx unknown.ptx
+head -c 300 good.ptx >short.ptx
+expect 1 'short.ptx:[0-9]+' "$tilewright" ptx short.ptx
+expect 2 'cannot be read' "$tilewright" ptx missing.ptx
+
+# Ctrl-C: where every CTA stands, status 130.
+env --default-signal=INT "$tilewright" run "$here/programs/endless.cu" >out.txt 2>err.txt &
+child=$!
+for _ in $(seq 200); do sleep 0.1; [[ -e /proc/$child/exe && $(readlink /proc/$child/exe) == */endless-* ]] && break; done
+sleep 1
+# (a shell without job control starts background commands with SIGINT ignored: env undoes that)
+kill -INT $child
+(sleep 60; kill -KILL $child) 2>/dev/null &
+guard=$!
+wait $child
+status=$?
+kill $guard 2>/dev/null
+[[ $status == 130 ]] && grep -q "interrupted; unfinished:" err.txt && grep -q "endless.cu:3" err.txt ||
+  { echo "FAIL: Ctrl-C: status $status"; cat err.txt; failures=$((failures + 1)); }
+
+echo "$failures failures"
+exit $((failures > 0))
