@@ -178,8 +178,8 @@ class Emitter {
     operands->type = ir.type;
     operands->space = ir.space;
     op.extra = own(operands);
-    if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
     op.imm = ir.offset;
+    if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
     op.run = atomic_handler(ir.mods[isa::Field::operation], ir.type);
     bool result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 || ir.type == isa::Type::f16 || ir.type == isa::Type::f16x2 || ir.type == isa::Type::bf16 || ir.type == isa::Type::bf16x2;

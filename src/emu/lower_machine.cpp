@@ -85,6 +85,15 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
     case Machine::activemask: return warp_operation(f, in, match, Builtin::active_mask, "d");
     case Machine::elect: return warp_operation(f, in, match, Builtin::elect, "dm");
     case Machine::isspacep: return warp_operation(f, in, match, Builtin::is_space, "pL");
+    case Machine::mbarrier_init:
+    case Machine::mbarrier_inval:
+    case Machine::mbarrier_arrive:
+    case Machine::mbarrier_arrive_drop:
+    case Machine::mbarrier_expect_tx:
+    case Machine::mbarrier_complete_tx:
+    case Machine::mbarrier_wait:
+    case Machine::mbarrier_wait_parity:
+    case Machine::mbarrier_pending: return mbarrier(f, in, match, machine);
     case Machine::brx: return branch_indexed(f, in);
     case Machine::nanosleep:
       d_.program->order_dependent = true;
@@ -261,6 +270,74 @@ Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const i
   Status s = guard_ != kNoReg ? guarded(in, make) : make();
   for (const Destination& out : outs)
     if (out.reg != kNoReg) finish(out);
+  return s;
+}
+
+// mbarrier.*: sources are the address (32-bit, shared), then a count, byte number, state or parity.
+Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine) {
+  size_t next = 0, n = in.operands.size();
+  bool has_state = machine == Machine::mbarrier_arrive || machine == Machine::mbarrier_arrive_drop;
+  bool has_predicate = machine == Machine::mbarrier_wait || machine == Machine::mbarrier_wait_parity;
+  Destination out;
+  if (has_state || has_predicate || machine == Machine::mbarrier_pending) {
+    if (n == 0) return error_at(in, fmt::format("'{}' lacks its operands", in.spelling()));
+    if (in.operands[0].kind != OperandKind::sink) {
+      Result<Destination> d = destination(f, in, in.operands[0], has_predicate ? 0 : machine == Machine::mbarrier_pending ? 4 : 8, false);
+      if (!d.ok()) return d.error();
+      out = *d;
+    }
+    next = 1;
+  }
+  std::vector<Source> sources;
+  int64_t offset = 0;
+  if (machine != Machine::mbarrier_pending) {
+    if (next >= n) return error_at(in, fmt::format("'{}' lacks its address", in.spelling()));
+    isa::Match plain = match;
+    plain.mods = plain.mods.with(Field::ordering, isa::kWeak).with(Field::space, isa::kShared);
+    bool generic = match.mods[Field::space] == isa::kGeneric;
+    if (generic) plain.mods = plain.mods.with(Field::space, isa::kGeneric);
+    Result<Place> p = place(f, in, plain, in.operands[next++]);
+    if (!p.ok()) return p.error();
+    Source address = p->address;
+    if (p->space == AccessSpace::generic) {  // always in shared memory: window address -> offset
+      Source low = reg(lane_op(isa::kRowSub, Type::u64, Type::none, {address, constant(kSharedWindow)}));
+      address = resize(low, 8, 4, false, true);
+    }
+    sources.push_back(address);
+    offset = p->offset;
+  }
+  Builtin which = Builtin::mbarrier_init;
+  Type operand_type = Type::u32;
+  switch (machine) {
+    case Machine::mbarrier_inval: which = Builtin::mbarrier_inval; break;
+    case Machine::mbarrier_arrive: which = Builtin::mbarrier_arrive; break;
+    case Machine::mbarrier_arrive_drop: which = Builtin::mbarrier_arrive_drop; break;
+    case Machine::mbarrier_expect_tx: which = Builtin::mbarrier_expect_tx; break;
+    case Machine::mbarrier_complete_tx: which = Builtin::mbarrier_complete_tx; break;
+    case Machine::mbarrier_wait: which = Builtin::mbarrier_wait, operand_type = Type::u64; break;
+    case Machine::mbarrier_wait_parity: which = Builtin::mbarrier_wait; break;
+    case Machine::mbarrier_pending: which = Builtin::mbarrier_pending, operand_type = Type::u64; break;
+    default: break;
+  }
+  if (next < n) {
+    Result<Source> s = source(f, in, in.operands[next], operand_type == Type::u64 ? 8 : 4, operand_type);
+    if (!s.ok()) return s.error();
+    sources.push_back(*s);
+  }
+  isa::Mods mods = match.mods.with(Field::part, machine == Machine::mbarrier_wait_parity ? 1 : 0);
+  auto make = [&]() -> Status {
+    uint32_t d = out.reg != kNoReg ? out.reg : d_.new_register(has_predicate ? 0 : machine == Machine::mbarrier_pending ? 4 : 8);
+    Ir& ir = append(IrKind::machine);
+    ir.builtin = int32_t(which);
+    ir.mods = mods;
+    ir.space = AccessSpace::shared;
+    ir.offset = offset;
+    for (const Source& s : sources) ir.s[ir.sources++] = s;
+    ir.d[ir.destinations++] = d;
+    return Unit{};
+  };
+  Status s = guard_ != kNoReg ? guarded(in, make) : make();
+  if (out.reg != kNoReg) finish(out);
   return s;
 }
 

@@ -121,6 +121,7 @@ class Lowering {
   // Warp operations: `kinds` gives each operand's kind: d 32-bit destination, p predicate destination,
   // a 32-bit, A value of `.type`, b predicate source, m member mask (32-bit).
   Status warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match, Builtin which, std::string_view kinds);
+  Status mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine);
   Status branch_indexed(Instance& f, const ptx::Instruction& in);
   // Functions that the CUDA device runtime provides: vprintf, __assertfail, malloc, free.
   bool is_system_call(const std::string& name) const;

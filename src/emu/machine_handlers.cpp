@@ -251,6 +251,14 @@ Handler builtin_handler(Builtin builtin, bool, bool) {
     case Builtin::active_mask:
     case Builtin::elect:
     case Builtin::is_space: return warp_handler(builtin);
+    case Builtin::mbarrier_init:
+    case Builtin::mbarrier_inval:
+    case Builtin::mbarrier_arrive:
+    case Builtin::mbarrier_arrive_drop:
+    case Builtin::mbarrier_expect_tx:
+    case Builtin::mbarrier_complete_tx:
+    case Builtin::mbarrier_wait:
+    case Builtin::mbarrier_pending: return mbarrier_handler(builtin);
     case Builtin::call_printf:
     case Builtin::call_assertfail:
     case Builtin::call_malloc:

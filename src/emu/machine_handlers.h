@@ -14,6 +14,7 @@ enum class Builtin : uint8_t {
   warp_sync,      // a = member mask
   barrier_arrive, barrier_red, barrier_red_result,
   atomic, shuffle, vote, match, redux, active_mask, elect, is_space,
+  mbarrier_init, mbarrier_inval, mbarrier_arrive, mbarrier_arrive_drop, mbarrier_expect_tx, mbarrier_complete_tx, mbarrier_wait, mbarrier_pending,
   nanosleep, call_printf, call_assertfail, call_malloc, call_free,
   fence,
   trap,
@@ -44,6 +45,7 @@ Handler atomic_handler(uint8_t operation, ptx::Type type);
 Handler builtin_handler(Builtin builtin, bool full, bool uniform);
 
 Handler warp_handler(Builtin builtin);         // warp_handlers.cpp
+Handler mbarrier_handler(Builtin builtin);      // mbarrier_handlers.cpp
 Handler system_call_handler(Builtin builtin);  // system_calls.cpp
 
 Handler branch_handler(bool full, bool uniform_predicate, bool negated);  // a = predicate

@@ -13,11 +13,13 @@ enum class Machine : uint16_t {
   bar_arrive, bar_red, bar_red_popc, barrier_arrive, barrier_red, barrier_red_popc, fence_sc, fence_proxy,
   atom, atom_float, atom_cas, red, red_float,
   shfl_sync, shfl, vote_sync, vote_ballot_sync, vote, vote_ballot, match_any, match_all, redux, redux_logic, activemask, elect,
+  mbarrier_init, mbarrier_inval, mbarrier_arrive, mbarrier_arrive_drop, mbarrier_expect_tx, mbarrier_complete_tx, mbarrier_wait, mbarrier_wait_parity, mbarrier_pending,
   brx, nanosleep, prefetch, prefetchu, isspacep, brkpt, pmevent, griddepcontrol,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
 
+inline constexpr Type kB64Only[] = {Type::b64};
 inline constexpr Type kU32Only[] = {Type::u32};
 inline constexpr Type kAtomTypes[] = {Type::u32, Type::s32, Type::u64, Type::s64, Type::b32, Type::b64};
 inline constexpr Type kAtomFloats[] = {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2};
@@ -64,6 +66,15 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "redux.sync.reduxlogic.type", .operands = "d, a, membermask", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-redux-sync"},
     {.grammar = "activemask.type", .operands = "d", .types = kB32, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-activemask"},
     {.grammar = "elect.sync", .operands = "d|p, membermask", .types = {}, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-elect-sync"},
+    {.grammar = "mbarrier.init{.space}.type", .operands = "[addr], count", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.inval{.space}.type", .operands = "[addr]", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.arrive{.expect_tx}{.ordering}{.scope}{.space}{.noComplete}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.arrive_drop{.expect_tx}{.ordering}{.scope}{.space}{.noComplete}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.expect_tx{.ordering}{.scope}{.space}.type", .operands = "[addr], bytes", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.complete_tx{.ordering}{.scope}{.space}.type", .operands = "[addr], bytes", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.waitkind{.ordering}{.scope}{.space}.type", .operands = "p, [addr], state{, hint}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.waitkind.parity{.ordering}{.scope}{.space}.type", .operands = "p, [addr], parity{, hint}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.pending_count.type", .operands = "count, state", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
     {.grammar = "brx.idx{.uni}", .operands = "a, tlist", .types = {}, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "control-flow-instructions-brx-idx"},
     {.grammar = "nanosleep.type", .operands = "t", .types = kU32Only, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "miscellaneous-instructions-nanosleep"},
     {.grammar = "prefetch{.space}{.tensormap}{.level}", .operands = "[a]", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .manual = "data-movement-and-conversion-instructions-prefetch-prefetchu"},

@@ -56,6 +56,7 @@ constexpr Word kWords[] = {
     {"add", "reduxop", Field::operation, kOpAdd}, {"min", "reduxop", Field::operation, kOpMin}, {"max", "reduxop", Field::operation, kOpMax},
     {"and", "reduxlogic", Field::operation, kOpAnd}, {"or", "reduxlogic", Field::operation, kOpOr}, {"xor", "reduxlogic", Field::operation, kOpXor},
     {"L1", "level", Field::nontemporal, 0}, {"L2", "level", Field::nontemporal, 0}, {"L2::evict_last", "level", Field::nontemporal, 0}, {"L2::evict_normal", "level", Field::nontemporal, 0},
+    {"try_wait", "waitkind", Field::operation, 1}, {"test_wait", "waitkind", Field::operation, 2}, {"expect_tx", "", Field::to, 1}, {"noComplete", "", Field::satfinite, 1},
     {"launch_dependents", "gdcmode", Field::operation, 1}, {"wait", "gdcmode", Field::operation, 2},
     {"alias", "proxykind", Field::operation, 1}, {"async", "proxykind", Field::operation, 2}, {"async.global", "proxykind", Field::operation, 3},
     {"clamp", "shiftmode", Field::shift, kShiftClamp}, {"wrap", "shiftmode", Field::shift, kShiftWrap},
@@ -173,7 +174,30 @@ bool fits(const Slot& slot, const RowInfo& info, std::string_view word, Match& m
   return false;
 }
 
+// Rows of Category::atomic take their qualifiers in any order before the type: compilers write
+// atom.global.cta.exch, atom.add.release.gpu and atom.acquire.gpu.global.cas alike.
+bool match_any_order(const Row& row, const std::vector<std::string>& words, Match& match) {
+  if (words.empty()) return false;
+  std::vector<bool> used(row.slots.size(), false);
+  auto place = [&](const std::string& word, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (used[i] || !fits(row.slots[i], *row.info, word, match)) continue;
+      used[i] = !row.slots[i].repeat;
+      return true;
+    }
+    return false;
+  };
+  size_t type = row.slots.size() - 1;
+  if (!place(words.back(), type, type + 1)) return false;
+  for (size_t w = 0; w + 1 < words.size(); ++w)
+    if (!place(words[w], 0, type)) return false;
+  for (size_t i = 0; i < row.slots.size(); ++i)
+    if (!used[i] && !row.slots[i].optional) return false;
+  return true;
+}
+
 bool match_row(const Row& row, const std::vector<std::string>& words, Match& match) {
+  if (row.info->category == Category::atomic) return match_any_order(row, words, match);
   size_t slot = 0;
   for (const std::string& word : words) {
     for (;; ++slot) {
