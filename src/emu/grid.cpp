@@ -30,6 +30,16 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   auto set = [&](uint32_t slot, uint64_t value) { state_.uniforms.push_back({slot * 8, value}); };
   set(kNctaidX, launch.grid.x), set(kNctaidY, launch.grid.y), set(kNctaidZ, launch.grid.z);
   set(kGridId, launch.id), set(kSmId, 0), set(kDynamicShared, launch.dynamic_shared_bytes);
+  if (launch.cooperative) {
+    // Grid-wide barriers of cooperative groups keep their state in a workspace that the launch provides.
+    constexpr uint64_t kWorkspaceBytes = 1024;
+    Result<uint64_t> workspace = device.memory().allocate(kWorkspaceBytes, AllocationKind::module, "cooperative launch workspace");
+    if (workspace.ok()) {
+      workspace_ = *workspace;
+      std::memset(device.memory().find(workspace_)->host, 0, kWorkspaceBytes);
+      set(kEnvreg1, workspace_ >> 32), set(kEnvreg2, uint32_t(workspace_));
+    }
+  }
   launch_.parameters.resize(program.parameter_bytes);
   if (program.parameters_addressed) {
     // The kernel takes a parameter's address: a copy lies in device memory for the time of the launch.
@@ -47,6 +57,7 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
 }
 
 GridRunImpl::~GridRunImpl() {
+  if (workspace_ != 0) (void)device_.memory().free(workspace_);
   if (state_.parameter_address != 0) (void)device_.memory().free(state_.parameter_address);
 }
 

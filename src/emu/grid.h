@@ -30,6 +30,7 @@ class GridRunImpl final : public GridRun {
   Launch launch_;
   LaunchState state_;
   uint64_t ctas_ = 0;
+  uint64_t workspace_ = 0;  // of a cooperative launch
   uint64_t resident_limit_ = 1;
   std::atomic<uint64_t> next_{0};
   std::mutex fault_mutex_;

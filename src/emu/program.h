@@ -22,7 +22,9 @@ namespace tw::emu {
 
 // The first slots of every frame's uniform area (8 bytes each).
 enum UniformSlot : uint32_t {
-  kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ, kWarpId, kGridId, kSmId, kDynamicShared, kFirstFree
+  kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ, kWarpId, kGridId, kSmId, kDynamicShared,
+  kEnvreg1, kEnvreg2,  // address of a cooperative launch's workspace, high and low word
+  kFirstFree
 };
 
 // Lane slots that are filled once per CTA object.

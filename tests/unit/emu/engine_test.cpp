@@ -160,6 +160,41 @@ TEST(Engine, ABarrierNobodyCanReleaseIsADeadlock) {
   EXPECT_THAT(f.message, HasSubstr("bar.sync 2, 64"));
 }
 
+TEST(Engine, AnMbarrierCountsArrivalsByPhase) {
+  auto v = KernelRunner().words(kPrologue + R"(
+    .shared .align 8 .b64 bar;
+    .shared .align 4 .b8 s[512];
+    mov.u32 %r1, bar;
+    setp.eq.u32 %p1, %tid32, 0;
+    @%p1 mbarrier.init.shared.b64 [%r1], 128;
+    bar.sync 0;
+    shl.b32 %r2, %tid32, 2;
+    mov.u32 %r3, s;
+    add.u32 %r4, %r3, %r2;
+    st.shared.u32 [%r4], %tid32;
+    mbarrier.arrive.shared::cta.b64 %rd1, [%r1];
+  WAIT:
+    mbarrier.try_wait.shared.b64 %p2, [%r1], %rd1;
+    @!%p2 bra WAIT;
+    xor.b32 %r5, %r2, 508;
+    add.u32 %r5, %r3, %r5;
+    ld.shared.u32 %value, [%r5];
+    mbarrier.arrive.shared.b64 %rd2, [%r1];
+  WAIT2:
+    mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 1;
+    @!%p3 bra WAIT2;
+  )" + kEpilogue, 128);
+  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(v[i], 127 - i);
+}
+
+TEST(Engine, MbarrierMisuseIsAFault) {
+  KernelRunner r;
+  ASSERT_TRUE(r.load(kPrologue + "  .shared .align 8 .b64 bar;\n  mov.u32 %r1, bar;\n  mbarrier.arrive.shared.b64 %rd1, [%r1];\n  ret;\n").ok());
+  Fault f = r.run({1, 1, 1}, {1, 1, 1}, {0, 0});
+  EXPECT_EQ(f.kind, FaultKind::trap);
+  EXPECT_THAT(f.message, HasSubstr("not initialised"));
+}
+
 TEST(Engine, Shuffles) {
   auto run = [](const std::string& instruction) { return KernelRunner().words(kPrologue + "  add.u32 %r1, %tid32, 50;\n  " + instruction + "\n  selp.u32 %r3, 1000, 0, %p1;\n  add.u32 %value, %r2, %r3;\n" + kEpilogue); };
   auto down = run("shfl.sync.down.b32 %r2|%p1, %r1, 4, 31, -1;");
