@@ -1,5 +1,7 @@
 #include "emu/cta.h"
 
+#include "emu/observer.h"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -97,6 +99,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
   linear = number;
   index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y), uint32_t(number / grid.x / grid.y)};
   live = threads;
+  observer = worker.observer;
   barriers.fill({});
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
   for (uint32_t w = 0; w < warps.size(); ++w) {
@@ -114,6 +117,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
     warp.pc = block_code(warp, 0, warp.active);
     for (uint32_t i = 0; i < 3; ++i) *reinterpret_cast<uint64_t*>(warp.frame + 8 * (kCtaidX + i)) = index[i];
   }
+  if (observer != nullptr) observer->cta_begin(*this);
 }
 
 CtaState Cta::run(Worker& worker) {
@@ -144,7 +148,10 @@ CtaState Cta::run(Worker& worker) {
         warp.pc = nullptr;
       }
     }
-    if (!alive) return CtaState::done;
+    if (!alive) {
+      if (observer != nullptr) observer->cta_end(*this);
+      return CtaState::done;
+    }
     if (progress) continue;
     if (!yielded) return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
     for (Warp& warp : warps)
@@ -164,6 +171,7 @@ bool Cta::arrive(uint32_t id, uint32_t required, uint32_t count) {
 }
 
 void Cta::release(uint32_t id) {
+  if (observer != nullptr) observer->barrier_complete(*this, id);
   Barrier& b = barriers[id];
   b.arrived = 0;
   b.last_ones = b.ones, b.last_zeros = b.zeros;

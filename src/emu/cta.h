@@ -19,6 +19,8 @@
 namespace tw::emu {
 
 class MemoryMap;
+class Observer;
+struct BlockCount;
 
 inline constexpr uint32_t kBarriers = 16;
 
@@ -48,6 +50,8 @@ struct LaunchState {
 // A host thread that runs CTAs.
 struct Worker {
   LaunchState* state = nullptr;
+  Observer* observer = nullptr;        // observed launches only
+  BlockCount* block_counts = nullptr;  // by block; kObserveBlocks
   std::vector<SiteCache> sites;
   Fault fault;
 };
@@ -74,6 +78,7 @@ struct Cta {
   const Program& program;
   std::array<uint32_t, 3> index{};
   uint64_t linear = 0;
+  Observer* observer = nullptr;
   uint32_t threads = 0, live = 0;  // threads; those that have not exited
   std::vector<Warp> warps;
   AlignedBytes frames, shared, local;

@@ -86,6 +86,8 @@ struct KernelInfo {
   uint32_t target = 0;                    // 90
 };
 
+class ObserverSource;  // observer.h
+
 struct Launch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
@@ -122,6 +124,8 @@ struct DeviceOptions {
   bool order_any = false;       // --fast: order-dependent kernels run in parallel too
   // Sink for device printf text (whole calls, in order). Called from worker threads, serialised.
   std::function<void(std::string_view)> on_printf;
+  // Watches launches and memory; outlives the device. nullptr: nothing is observed.
+  ObserverSource* observers = nullptr;
 };
 
 class Device {
@@ -144,6 +148,8 @@ class Device {
   virtual uint8_t* host_pointer(uint64_t address, uint64_t bytes) const = 0;
   // True if the host address lies in the window reserved for device addresses (a SIGSEGV handler asks).
   virtual bool in_device_window(uint64_t host_address) const = 0;
+  // Tells the observers of a copy, memset or initialisation that the host makes through host_pointer.
+  virtual void host_access(uint64_t /*address*/, uint64_t /*bytes*/, bool /*write*/) {}
   virtual uint64_t memory_total() const = 0;
   virtual uint64_t memory_free() const = 0;
 

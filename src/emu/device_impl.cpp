@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "emu/grid.h"
+#include "emu/observer.h"
 #include "emu/windows.h"
 #include "ptx/printer.h"
 
@@ -20,7 +21,23 @@ Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec, De
 
 DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory) : spec_(spec), options_(std::move(options)), memory_(std::move(memory)), pool_(options_.threads) {}
 
-Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) { return memory_->allocate(bytes, kind); }
+Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) {
+  Result<uint64_t> address = memory_->allocate(bytes, kind);
+  if (address.ok() && options_.observers != nullptr) options_.observers->allocated(*memory_->find(*address));
+  return address;
+}
+
+Status DeviceImpl::free(uint64_t address) {
+  std::optional<Allocation> a;
+  if (options_.observers != nullptr) a = memory_->find(address);
+  Status s = memory_->free(address);
+  if (s.ok() && a) options_.observers->freed(*a);
+  return s;
+}
+
+void DeviceImpl::host_access(uint64_t address, uint64_t bytes, bool write) {
+  if (options_.observers != nullptr) options_.observers->host_access(address, bytes, write);
+}
 
 uint8_t* DeviceImpl::host_pointer(uint64_t address, uint64_t bytes) const {
   std::optional<Allocation> a = memory_->find(address);
@@ -117,20 +134,21 @@ std::optional<Allocation> DeviceImpl::find_variable(const LoadedModule& module, 
   return std::nullopt;
 }
 
-Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape) {
+Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape, uint8_t observed) {
   Kernel& k = const_cast<Kernel&>(kernel);
   std::lock_guard lock(k.mutex);
-  auto it = k.programs.find(shape);
+  auto it = k.programs.find({shape, observed});
   if (it != k.programs.end()) return it->second.get();
   DecodeOptions options;
   options.block_shape = shape;
+  options.observed = observed;
   Result<std::unique_ptr<Program>> program = decode(k.loaded->module, *k.function, k.loaded->symbols, options, host_target());
   if (!program.ok()) return program.error();
-  return (k.programs[shape] = std::move(*program)).get();
+  return (k.programs[{shape, observed}] = std::move(*program)).get();
 }
 
 Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
-  Result<const Program*> program = program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z});
+  Result<const Program*> program = program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z}, options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
   if (!program.ok()) return program.error();
   return std::unique_ptr<GridRun>(new GridRunImpl(*this, launch, **program));
 }

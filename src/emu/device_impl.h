@@ -26,7 +26,7 @@ class Kernel {
   const ptx::Function* function = nullptr;
   KernelInfo info;
   std::mutex mutex;  // guards programs
-  std::map<std::array<uint32_t, 3>, std::unique_ptr<Program>> programs;  // by block shape
+  std::map<std::pair<std::array<uint32_t, 3>, uint8_t>, std::unique_ptr<Program>> programs;  // by block shape and observed events
 };
 
 // Host threads that run CTAs; created once, woken for a launch.
@@ -56,7 +56,8 @@ class DeviceImpl final : public Device {
   const model::DeviceSpec& spec() const override { return spec_; }
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind) override;
   Status register_host(void* pointer, uint64_t bytes) override { return memory_->register_host(pointer, bytes); }
-  Status free(uint64_t address) override { return memory_->free(address); }
+  Status free(uint64_t address) override;
+  void host_access(uint64_t address, uint64_t bytes, bool write) override;
   std::optional<Allocation> find(uint64_t address) const override { return memory_->find(address); }
   uint8_t* host_pointer(uint64_t address, uint64_t bytes) const override;
   bool in_device_window(uint64_t host_address) const override { return memory_->in_window(host_address); }
@@ -74,7 +75,7 @@ class DeviceImpl final : public Device {
   const DeviceOptions& options() const { return options_; }
 
  private:
-  Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape);
+  Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape, uint8_t observed);
 
   model::DeviceSpec spec_;
   DeviceOptions options_;

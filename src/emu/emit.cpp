@@ -9,6 +9,7 @@
 
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
+#include "emu/observe_handlers.h"
 #include "isa/lane_rows.h"
 
 namespace tw::emu {
@@ -33,7 +34,11 @@ class Emitter {
       p_.lane_inits[i].offset = offset(d_.lane_init_registers[i]);
       p_.lane_inits[i].uniform = r.scalar_slot;
     }
+    p_.observed = d_.options.observed;
     p_.blocks.resize(d_.blocks.size());
+    for (uint32_t b = 0; b < d_.blocks.size(); ++b)
+      for (uint32_t i = d_.blocks[b].begin; i < d_.blocks[b].end; ++i)
+        if (p_.blocks[b].sites.empty() || p_.blocks[b].sites.back() != d_.code[i].site) p_.blocks[b].sites.push_back(d_.code[i].site);
     for (bool full : {true, false}) {
       full_ = full;
       out_ = full ? &p_.full : &p_.masked;
@@ -41,8 +46,8 @@ class Emitter {
         (full ? p_.blocks[b].full : p_.blocks[b].masked) = uint32_t(out_->size());
         if (Status s = block(b); !s.ok()) return s;
       }
-      Op& end = push(nullptr, 0);
-      end.run = end_handler();
+      if (observes(kObserveSync)) push(observe_exit_handler(false), 0);
+      push(end_handler(), 0);
     }
     resolve_targets(p_.full, true);
     resolve_targets(p_.masked, false);
@@ -112,8 +117,9 @@ class Emitter {
       Op& op = push(join_handler(), d_.code[block.begin].site);
       op.block = b;
     }
+    if (observes(kObserveBlocks)) push(count_block_handler(), 0).imm = b;
     for (uint32_t i = block.begin; i < block.end; ++i) {
-      if (full_ && !d_.options.observed) dot_row(i, block.end);
+      if (full_ && !observes(kObserveAccesses)) dot_row(i, block.end);
       if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
     }
     return Unit{};
@@ -144,6 +150,7 @@ class Emitter {
         Op& op = push(exit_handler(full_, ir.guard != kNoReg, uniform, ir.guard_negated), ir.site);
         if (ir.guard != kNoReg) op.a = offset(ir.guard);
         op.e = b + 1;
+        if (observes(kObserveSync)) observe_exit(ir);
         break;
       }
       case IrKind::barrier:
@@ -157,7 +164,11 @@ class Emitter {
         if (ir.destinations > 0) op.d = offset(ir.d[0]);
         op.e = b + 1;
         if (ir.kind == IrKind::machine) machine(ir, op);
+        const bool cut = observes(kObserveAccesses) && static_cast<Builtin>(ir.builtin) == Builtin::atomic;
+        if (cut) observe_atomic(ir, op);
+        if (observes(kObserveSync)) observe_sync(ir, op);
         out_->push_back(op);
+        if (cut) push(observe_end_handler(), ir.site);
         break;
       }
       case IrKind::nop: break;
@@ -244,6 +255,7 @@ class Emitter {
     uint32_t* slots[4] = {&op.d, &op.b, &op.c, &op.e};
     for (uint32_t i = 0; i < ir.destinations; ++i) *slots[i] = offset(ir.d[i]);
     op.run = d_.target.memory(key);
+    if (observes(kObserveAccesses)) observe_access(ir, op, AccessKind::read, key);
     out_->push_back(op);
   }
 
@@ -265,6 +277,7 @@ class Emitter {
     op.imm = ir.offset;
     op.d = values[0], op.b = values[1], op.c = values[2], op.e = values[3];
     op.run = d_.target.memory(key);
+    if (observes(kObserveAccesses)) observe_access(ir, op, AccessKind::write, key);
     out_->push_back(op);
   }
 
@@ -301,6 +314,85 @@ class Emitter {
     }
   }
   static constexpr uint32_t kRelativeTarget = 1u << 30;
+
+  // ---- observation (observer.h) ----
+
+  bool observes(uint8_t events) const { return (d_.options.observed & events) != 0; }
+
+  // `op` is about to be pushed.
+  void observe_access(const Ir& ir, const Op& op, AccessKind kind, const MemoryKey& key) {
+    auto site = std::make_shared<AccessSite>();
+    site->site = ir.site;
+    site->kind = kind;
+    site->space = key.space;
+    site->form = key.form;
+    site->element = key.element;
+    site->elements = key.elements;
+    site->bytes = uint8_t(element_bytes(key.element) * key.elements);
+    site->ordering = ir.mods[isa::Field::ordering];
+    site->scope = ir.mods[isa::Field::scope];
+    site->operation = ir.mods[isa::Field::operation];
+    site->address_uniform = scalar(ir.s[0]);
+    site->value_uniform = key.uniform_value;
+    if (kind == AccessKind::atomic) {
+      if (site->ordering == isa::kWeak) site->ordering = isa::kRelaxed;
+      if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
+      site->result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
+    }
+    Op observe = op;
+    observe.run = observe_access_handler(kind);
+    observe.extra = own(site);
+    out_->push_back(observe);
+  }
+
+  void observe_atomic(const Ir& ir, const Op& op) {
+    const uint32_t bytes = ptx::type_bytes(ir.type);
+    MemoryKey key;
+    key.space = ir.space;
+    key.element = bytes == 8 ? Element::b64 : bytes == 4 ? Element::b32 : Element::b16;
+    key.uniform_value = ir.sources > 1 && scalar(ir.s[1]);
+    observe_access(ir, op, AccessKind::atomic, key);
+    Op& observe = out_->back();
+    if (ir.sources > 1) observe.d = offset(ir.s[1]);
+  }
+
+  void observe_sync(const Ir& ir, const Op& op) {
+    Op observe = op;
+    observe.extra = nullptr;
+    switch (static_cast<Builtin>(ir.builtin)) {
+      case Builtin::barrier_sync:
+      case Builtin::barrier_red: observe.run = observe_barrier_handler(true); break;
+      case Builtin::barrier_arrive: observe.run = observe_barrier_handler(false); break;
+      case Builtin::shuffle:
+      case Builtin::vote:
+      case Builtin::match:
+      case Builtin::redux:
+      case Builtin::elect: {
+        const bool names_lanes = static_cast<Builtin>(ir.builtin) == Builtin::elect || ir.sources == (static_cast<Builtin>(ir.builtin) == Builtin::shuffle ? 4 : 2);
+        if (!names_lanes) return;
+        const Source& members = ir.s[ir.sources - 1];
+        observe.run = observe_converge_handler();
+        observe.a = offset(members);
+        observe.flags = scalar(members) ? kUniformA : 0u;
+        break;
+      }
+      case Builtin::warp_sync: observe.run = observe_warp_sync_handler(); break;
+      case Builtin::fence:
+        observe.run = observe_fence_handler();
+        observe.d = ir.mods[isa::Field::ordering];
+        observe.e = ir.mods[isa::Field::scope];
+        break;
+      default: return;
+    }
+    out_->push_back(observe);
+  }
+
+  void observe_exit(const Ir& ir) {
+    Op exit = out_->back();
+    out_->back().run = observe_exit_handler(ir.guard != kNoReg);
+    out_->back().flags = ir.guard_negated ? kNegated : 0u;
+    out_->push_back(exit);
+  }
 
   // ---- fused rows ----
 

@@ -69,13 +69,38 @@ void GridRunImpl::record(Worker& worker) {
   fault_.kernel = state_.program->function->name;
 }
 
+void GridRunImpl::begin_observation(uint32_t workers) {
+  if (state_.program->observed == 0 || observing_) return;
+  observing_ = true;
+  for (uint32_t i = 0; i < workers; ++i) observers_.push_back(device_.options().observers->launch_begin(launch_, *state_.program, i));
+  if (state_.program->observed & kObserveBlocks) block_counts_.assign(workers, std::vector<BlockCount>(state_.program->blocks.size()));
+}
+
+void GridRunImpl::end_observation() {
+  if (!observing_) return;
+  observing_ = false;
+  std::vector<BlockCount> sums;
+  if (!block_counts_.empty()) sums.resize(state_.program->blocks.size());
+  for (const auto& counts : block_counts_)
+    for (size_t b = 0; b < counts.size(); ++b) sums[b].warps += counts[b].warps, sums[b].lanes += counts[b].lanes;
+  device_.options().observers->launch_end(launch_, *state_.program, fault_, sums);
+}
+
+void GridRunImpl::prepare(Worker& worker, uint32_t index) {
+  worker.state = &state_;
+  if (worker.sites.empty()) worker.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+  if (index < observers_.size()) worker.observer = observers_[index];
+  if (index < block_counts_.size()) worker.block_counts = block_counts_[index].data();
+}
+
 void GridRunImpl::run_parallel() {
   uint32_t extra = ctas_ > 1 ? device_.pool().size() - 1 : 0;
+  if (state_.program->observed != 0 && device_.options().observers->one_thread()) extra = 0;
   extra = uint32_t(std::min<uint64_t>(extra, ctas_ - 1));
-  device_.pool().run(extra, [&](uint32_t) {
+  begin_observation(extra + 1);
+  device_.pool().run(extra, [&](uint32_t index) {
     Worker worker;
-    worker.state = &state_;
-    worker.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+    prepare(worker, index);
     Cta cta(state_);
     {
       std::lock_guard lock(running_mutex_);
@@ -98,8 +123,8 @@ void GridRunImpl::run_parallel() {
 }
 
 GridRun::State GridRunImpl::run_interleaved() {
-  worker_.state = &state_;
-  if (worker_.sites.empty()) worker_.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+  begin_observation(1);
+  prepare(worker_, 0);
   auto deadline = std::chrono::steady_clock::now() + kSlice;
   while (next_.load() < ctas_ || !resident_.empty()) {
     if (state_.stop.load(std::memory_order_relaxed)) break;
@@ -133,6 +158,12 @@ GridRun::State GridRunImpl::run_interleaved() {
 }
 
 GridRun::State GridRunImpl::advance() {
+  State s = run();
+  if (s != State::yielded) end_observation();
+  return s;
+}
+
+GridRun::State GridRunImpl::run() {
   State s = State::done;
   if (ctas_ != 0) {
     if (state_.program->order_dependent && !device_.options().order_any) s = run_interleaved();

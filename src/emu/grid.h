@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "emu/device_impl.h"
+#include "emu/observer.h"
 
 namespace tw::emu {
 
@@ -22,7 +23,11 @@ class GridRunImpl final : public GridRun {
   }
 
  private:
+  State run();
   void run_parallel();
+  void begin_observation(uint32_t workers);
+  void end_observation();
+  void prepare(Worker& worker, uint32_t index);
   State run_interleaved();
   void record(Worker& worker);
 
@@ -39,6 +44,9 @@ class GridRunImpl final : public GridRun {
   Progress progress_;
   // Interleaved runs: CTAs that have begun and not ended.
   Worker worker_;
+  std::vector<Observer*> observers_;                    // by worker; observed launches only
+  std::vector<std::vector<BlockCount>> block_counts_;   // by worker
+  bool observing_ = false;
   std::deque<std::unique_ptr<Cta>> resident_;
   std::vector<std::unique_ptr<Cta>> spare_;
   mutable std::mutex running_mutex_;

@@ -55,8 +55,8 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
     }
     case Machine::membar:
     case Machine::fence:
-    case Machine::fence_sc:
-    case Machine::fence_proxy: return builtin(in, Builtin::fence, {});
+    case Machine::fence_proxy: return builtin(in, Builtin::fence, {}, match.mods);
+    case Machine::fence_sc: return builtin(in, Builtin::fence, {}, match.mods.with(Field::ordering, isa::kSc));
     case Machine::bar_arrive:
     case Machine::barrier_arrive: return barrier_arrive(f, in);
     case Machine::bar_red:
@@ -115,10 +115,11 @@ Status Lowering::barrier(const std::vector<Source>& sources) {
   return Unit{};
 }
 
-Status Lowering::builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources) {
+Status Lowering::builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources, isa::Mods mods) {
   auto make = [&]() -> Status {
     Ir& ir = append(IrKind::machine);
     ir.builtin = int32_t(which);
+    ir.mods = mods;
     for (const Source& s : sources) ir.s[ir.sources++] = s;
     return Unit{};
   };

@@ -130,7 +130,7 @@ class Lowering {
   Status inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target, const Operand* returns, const Operand* arguments);
   Result<uint64_t> local_argument(Instance& f, const ptx::Instruction& in, const Operand& o);
   std::vector<uint32_t> address_taken() const;  // functions whose address the module uses
-  Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources);
+  Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources, isa::Mods mods = {});
   // A guard on an instruction that cannot be masked: a branch around it.
   template <class F> Status guarded(const ptx::Instruction&, F make) {
     uint32_t around = uint32_t(d_.labels.size());

@@ -126,6 +126,7 @@ struct Warp {
   uint32_t index = 0;       // in the CTA
   uint32_t barrier = 0;     // which one the only path waits at (state barrier, no parked paths)
   uint32_t saved_mask = 0;  // lanes outside a guarded instruction
+  uint32_t observed_mask = 0;  // lanes outside an access that the observer has cut
   uint32_t path_count = 0;  // parked paths
   Path paths[kMaxPaths];
   Join joins[kMaxJoins];

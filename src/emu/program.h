@@ -38,6 +38,7 @@ struct Site {
 
 struct Block {
   uint32_t full = 0, masked = 0;  // first Op
+  std::vector<uint32_t> sites;    // of its instructions, each once, in order
 };
 
 struct Program {
@@ -61,6 +62,7 @@ struct Program {
   // Order-dependent: results can depend on the order of CTAs (floating atomics, atomics whose result is
   // used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
   bool order_dependent = false;
+  uint8_t observed = 0;                   // ObservedEvents it was decoded for
   uint32_t registers = 0;                 // estimate: 32-bit registers live at once
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };
@@ -72,7 +74,7 @@ struct SymbolAddresses {
 
 struct DecodeOptions {
   std::array<uint32_t, 3> block_shape{1, 1, 1};
-  bool observed = false;  // memory accesses and barriers are reported to the Observer
+  uint8_t observed = 0;  // ObservedEvents: what is reported to the Observer
 };
 
 // The handlers of the instruction set in use (targets.cpp).

@@ -1,0 +1,171 @@
+#include "emu/observe_handlers.h"
+
+#include <cstring>
+
+#include "emu/cta.h"
+
+namespace tw::emu {
+
+namespace {
+
+uint32_t element_bytes(Element e) {
+  return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1;
+}
+
+uint32_t value_slot(const Op& op, uint32_t element) {
+  return element == 0 ? op.d : element == 1 ? op.b : element == 2 ? op.c : op.e;
+}
+
+// Slots are 2 bytes wide for 8- and 16-bit elements.
+uint32_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
+
+// The Access lives in a function of its own: a handler with an object whose address has left it
+// cannot end in a tail call.
+[[gnu::noinline]] uint32_t ask(const Op* op, const char* frame, Warp* warp) {
+  const Access access{
+      *static_cast<const AccessSite*>(op->extra), *warp->cta, *warp, warp->active, *op, frame};
+  return warp->cta->observer->access(access);
+}
+
+// The lanes left to an access that the observer has cut, one by one; loads give 0 to the others.
+[[gnu::noinline]] const Op* partial(const Op* observe, char* frame, Warp* warp, uint32_t kept) {
+  const Access a{*static_cast<const AccessSite*>(observe->extra),
+                 *warp->cta,
+                 *warp,
+                 warp->active,
+                 *observe,
+                 frame};
+  const Op* memory = observe + 1;
+  const AccessSite& s = a.site;
+  const uint32_t bytes = element_bytes(s.element), slot = slot_bytes(s.element);
+  const bool load = s.kind == AccessKind::read;
+  for (uint32_t left = load ? a.lanes : kept; left != 0; left &= left - 1) {
+    const uint32_t lane = uint32_t(__builtin_ctz(left));
+    uint8_t* at = nullptr;
+    if ((kept >> lane) & 1) {
+      at = lane_pointer(warp, s.space, a.address(lane), s.bytes, lane);
+      if (at == nullptr) {
+        MemoryKey key{
+            !load,     true,      s.value_uniform,
+            s.space,   s.element, s.address_uniform ? AddressForm::uniform : AddressForm::lanes,
+            s.elements};
+        return access_fault(memory, frame, warp, key);
+      }
+    }
+    const uint32_t index = s.value_uniform ? 0 : lane;
+    for (uint32_t j = 0; j < s.elements; ++j) {
+      char* value = frame + value_slot(*memory, j) + slot * index;
+      if (!load) {
+        std::memcpy(at + j * bytes, value, bytes);
+        continue;
+      }
+      uint64_t loaded = 0;
+      if (at != nullptr) std::memcpy(&loaded, at + j * bytes, bytes);
+      if (s.element == Element::s8) loaded = uint64_t(int64_t(int8_t(loaded)));
+      std::memcpy(value, &loaded, slot);
+    }
+  }
+  return memory + 1;
+}
+
+template <AccessKind kKind>
+const Op* observe_access(TW_HANDLER_ARGS) {
+  const uint32_t lanes = warp->active;
+  const uint32_t kept = ask(op, frame, warp);
+  if constexpr (kKind == AccessKind::atomic) {
+    warp->observed_mask = lanes;
+    if (kept == 0) TW_GO(op + 3);  // over the atomic and what puts the lanes back
+    warp->active = kept;
+    TW_NEXT;
+  } else {
+    if (kept == lanes) [[likely]]
+      TW_NEXT;
+    const Op* to = partial(op, frame, warp, kept);
+    if (to == nullptr) return nullptr;
+    TW_GO(to);
+  }
+}
+
+const Op* observe_end(TW_HANDLER_ARGS) {
+  warp->active = warp->observed_mask;
+  TW_NEXT;
+}
+
+uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32_t flag,
+                        uint32_t lane) {
+  return reinterpret_cast<const uint32_t*>(frame + offset)[(op->flags & flag) ? 0 : lane];
+}
+
+template <bool kWaits>
+const Op* observe_barrier(TW_HANDLER_ARGS) {
+  const uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  const uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
+  warp->cta->observer->barrier_arrive(*warp->cta, *warp, op->site, id,
+                                      scalar_or_lane(op, frame, op->b, kUniformB, lane),
+                                      warp->active, kWaits);
+  TW_NEXT;
+}
+
+template <bool kSync>
+const Op* observe_members(TW_HANDLER_ARGS) {
+  const uint32_t members =
+      scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(warp->active)));
+  if constexpr (kSync)
+    warp->cta->observer->warp_sync(*warp->cta, *warp, op->site, members, warp->active);
+  else
+    warp->cta->observer->converge(*warp->cta, *warp, op->site, members, warp->active);
+  TW_NEXT;
+}
+
+const Op* observe_fence(TW_HANDLER_ARGS) {
+  warp->cta->observer->fence(*warp->cta, *warp, op->site, uint8_t(op->d), uint8_t(op->e),
+                             warp->active);
+  TW_NEXT;
+}
+
+template <bool kGuarded>
+const Op* observe_exit(TW_HANDLER_ARGS) {
+  uint32_t lanes = warp->active;
+  if constexpr (kGuarded) {
+    uint32_t p = *reinterpret_cast<const uint32_t*>(frame + op->a);
+    lanes &= (op->flags & kNegated) ? ~p : p;
+  }
+  if (lanes != 0) warp->cta->observer->exit(*warp->cta, *warp, op->site, lanes);
+  TW_NEXT;
+}
+
+const Op* count_block(TW_HANDLER_ARGS) {
+  BlockCount& c = warp->worker->block_counts[op->imm];
+  ++c.warps;
+  c.lanes += uint32_t(__builtin_popcount(warp->active));
+  TW_NEXT;
+}
+
+}  // namespace
+
+uint64_t Access::value(uint32_t element, uint32_t lane) const {
+  const uint32_t bytes = element_bytes(site.element);
+  const uint32_t index = site.value_uniform ? 0 : lane;
+  uint64_t v = 0;
+  std::memcpy(&v, frame + value_slot(op, element) + slot_bytes(site.element) * index, bytes);
+  return v;
+}
+
+Handler observe_access_handler(AccessKind kind) {
+  return kind == AccessKind::read    ? observe_access<AccessKind::read>
+         : kind == AccessKind::write ? observe_access<AccessKind::write>
+                                     : observe_access<AccessKind::atomic>;
+}
+Handler observe_end_handler() { return observe_end; }
+Handler observe_barrier_handler(bool waits) {
+  return waits ? observe_barrier<true> : observe_barrier<false>;
+}
+Handler observe_warp_sync_handler() { return observe_members<true>; }
+Handler observe_converge_handler() { return observe_members<false>; }
+Handler observe_fence_handler() { return observe_fence; }
+Handler observe_exit_handler(bool guarded) {
+  return guarded ? observe_exit<true> : observe_exit<false>;
+}
+Handler count_block_handler() { return count_block; }
+
+}  // namespace tw::emu

@@ -1,0 +1,21 @@
+// Handlers of the `observe` instructions that decode puts in front of what an observer wants to
+// see. Portable code, compiled once.
+#pragma once
+
+#include "emu/observer.h"
+#include "emu/op.h"
+
+namespace tw::emu {
+
+// Each copies the operands of the instruction that follows it; Op::extra = AccessSite*.
+Handler observe_access_handler(AccessKind kind);
+// After an atomic: puts back the lanes that the observer has left out.
+Handler observe_end_handler();
+Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
+Handler observe_warp_sync_handler();          // a = member mask
+Handler observe_converge_handler();           // a = member mask
+Handler observe_fence_handler();              // d = ordering, e = scope
+Handler observe_exit_handler(bool guarded);   // a = guard, kNegated
+Handler count_block_handler();                // imm = block
+
+}  // namespace tw::emu

@@ -1,0 +1,131 @@
+// What tools see of a running kernel: a short class of empty hooks, called once per warp
+// instruction with the lanes that take part, never once per lane.
+//
+// A launch that no source wants is decoded without a trace of observation: no test, no call, no
+// branch. One that is wanted is decoded again with an `observe` instruction in front of each memory
+// access, barrier and warp operation (or at each basic block, for counts); programs are cached by
+// kernel, block shape and wanted events. Alternatives were a flag that every handler tests, and
+// templated handlers (one more copy of every memory handler for every instruction set).
+//
+// An Observer serves one host thread, so hooks need no locks. A source either takes one Observer
+// for each worker and merges them when the launch has ended (counters), or asks for the CTAs of a
+// launch to run one after the other (checkers, whose verdict must not depend on the number of
+// threads).
+//
+// Tested by tests/unit/emu/observer_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "emu/device.h"
+#include "emu/memory_handlers.h"
+#include "emu/op.h"
+#include "emu/program.h"
+
+namespace tw::emu {
+
+// Which events a launch is decoded for.
+enum ObservedEvents : uint8_t {
+  kObserveAccesses = 1,  // access
+  kObserveSync = 2,      // barriers, warp_sync, converge, fence, exits
+  kObserveBlocks = 4,    // block_counts
+};
+
+enum class AccessKind : uint8_t { read, write, atomic };
+
+// What decode knows of an instruction that accesses memory; lives as long as the Program.
+struct AccessSite {
+  uint32_t site = 0;  // index into Program::sites
+  AccessKind kind = AccessKind::read;
+  AccessSpace space = AccessSpace::global;  // as written; generic: each lane's address decides
+  AddressForm form = AddressForm::lanes;    // what is known of the addresses under a full mask
+  Element element = Element::b32;
+  uint8_t elements = 1;
+  uint8_t bytes = 4;                 // of one lane, all elements
+  uint8_t ordering = isa::kWeak;     // isa::Ordering; atomics without one are relaxed
+  uint8_t scope = isa::kScopeNone;   // isa::Scope
+  uint8_t operation = isa::kOpNone;  // isa::Operation of atomics
+  bool result_used = true;           // atomics: the old value goes somewhere
+  bool address_uniform = false;      // one scalar address slot
+  bool value_uniform =
+      false;  // stores of one element: one scalar value slot; loads: scalar destination
+};
+
+// One warp's access, before it is carried out.
+struct Access {
+  const AccessSite& site;
+  Cta& cta;
+  Warp& warp;
+  uint32_t lanes;  // that take part; never 0
+  const Op& op;    // op.a: address slot, op.imm: offset, d b c e: value slots
+  const char* frame;
+
+  bool narrow() const {
+    return site.space == AccessSpace::shared || site.space == AccessSpace::local;
+  }
+  // Shared and local memory: an offset; otherwise a generic address.
+  uint64_t address(uint32_t lane) const {
+    uint32_t slot = site.address_uniform ? 0 : lane;
+    if (narrow())
+      return uint32_t(reinterpret_cast<const uint32_t*>(frame + op.a)[slot] + uint32_t(op.imm));
+    return reinterpret_cast<const uint64_t*>(frame + op.a)[slot] + uint64_t(op.imm);
+  }
+  // Stores: the lane's value of one element, zero-extended.
+  uint64_t value(uint32_t element, uint32_t lane) const;
+};
+
+// A basic block's executions: by warps, and by their lanes.
+struct BlockCount {
+  uint64_t warps = 0, lanes = 0;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void cta_begin(Cta&) {}
+  virtual void cta_end(Cta&) {}  // every thread has exited (not called after a fault)
+
+  // Returns the lanes whose access is carried out; the others read 0 and write nothing. The engine
+  // faults on an access outside of every allocation, so an observer that wants the run to go on
+  // leaves such lanes out.
+  virtual uint32_t access(const Access& a) { return a.lanes; }
+
+  // Lanes of a warp reach a CTA barrier. `threads`: how many the barrier waits for, 0: all that
+  // have not exited. `waits`: false for bar.arrive.
+  virtual void barrier_arrive(Cta&, Warp&, uint32_t /*site*/, uint32_t /*barrier*/,
+                              uint32_t /*threads*/, uint32_t /*lanes*/, bool /*waits*/) {}
+  // The barrier is complete: everyone who waits goes on. Comes after the arrival that completes it.
+  virtual void barrier_complete(Cta&, uint32_t /*barrier*/) {}
+  // Lanes reach __syncwarp(members).
+  virtual void warp_sync(Cta&, Warp&, uint32_t /*site*/, uint32_t /*members*/, uint32_t /*lanes*/) {
+  }
+  // Lanes reach a shfl, vote, match, redux, ... that names `members`.
+  virtual void converge(Cta&, Warp&, uint32_t /*site*/, uint32_t /*members*/, uint32_t /*lanes*/) {}
+  virtual void fence(Cta&, Warp&, uint32_t /*site*/, uint8_t /*ordering*/, uint8_t /*scope*/,
+                     uint32_t /*lanes*/) {}
+  virtual void exit(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/) {}
+};
+
+// Gives out the Observers of launches. Called by the thread that starts and ends the launch.
+class ObserverSource {
+ public:
+  virtual ~ObserverSource() = default;
+  // ObservedEvents; 0: the launch runs unobserved.
+  virtual uint8_t wanted(const Launch&) = 0;
+  // True: the CTAs run one after the other, on one thread (one Observer).
+  virtual bool one_thread() const { return true; }
+  // The Observer of one worker; lives until launch_end. Called before the workers start.
+  virtual Observer* launch_begin(const Launch&, const Program&, uint32_t worker) = 0;
+  // `block_counts`: summed over the workers, by Program::blocks; empty unless kObserveBlocks.
+  virtual void launch_end(const Launch&, const Program&, const Fault&,
+                          std::span<const BlockCount> /*block_counts*/) {}
+
+  // Memory, as the host sees it. Any thread.
+  virtual void allocated(const Allocation&) {}
+  virtual void freed(const Allocation&) {}
+  // A copy, memset or initialisation by the runtime (Device::host_access).
+  virtual void host_access(uint64_t /*address*/, uint64_t /*bytes*/, bool /*write*/) {}
+};
+
+}  // namespace tw::emu
