@@ -59,7 +59,7 @@ echo '__global__ void k( { }' >bad.cu
 expect 2 'bad.cu\(1\): error' "$tilewright" run bad.cu
 head -c 100 good.cu >cut.cu
 expect 2 'nvcc could not compile this file' "$tilewright" run cut.cu
-head -c 300 /dev/urandom >noise.cu
+printf '\x7f\x01\xff\xfe@@{{;\x80\n%.0s' 1 2 3 4 5 >noise.cu  # fixed bytes: random ones can keep nvcc busy for minutes
 expect 2 'nvcc could not compile this file' "$tilewright" run noise.cu
 expect 2 'missing.cu: no such file' "$tilewright" run missing.cu
 [[ $(find cache -type f | wc -l) == "$files_before" ]] || { echo "FAIL: left in the cache:"; find cache -type f; failures=$((failures + 1)); }
@@ -82,6 +82,10 @@ cp good.cu text && chmod +x text
 expect 2 'neither a CUDA source' "$tilewright" run text
 chmod -x text
 expect 2 'neither a CUDA source .* nor executable' "$tilewright" run text
+# The CUDA 12 library: linked against ours, for a toolkit has only one of the two.
+"$nvcc" -arch=compute_90 -c good.cu -o good.o && g++ good.o -o twelve "$(dirname "$tilewright")/../lib/libcudart.so.12" || exit 1
+expect 0 '' "$tilewright" run twelve
+[[ $(cat out.txt) == "43 0" ]] || { echo "FAIL: CUDA 12: $(cat out.txt)"; failures=$((failures + 1)); }
 # A fat binary damaged inside a program: the error of a real GPU, no crash.
 python3 - <<'PY'
 data = bytearray(open('shared', 'rb').read())
