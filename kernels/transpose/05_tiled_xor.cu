@@ -18,7 +18,7 @@
 //   shared_excess_wavefronts 0
 // Limits:  fewer than 2^31 elements; M up to 65535 * 32 (grid y). The swizzle needs a tile whose
 //          side is a power of two.
-// Next:    wider accesses and other element types (examples/transpose_types.cu).
+// Next:    06_vectorised_bytes: wider accesses, other element types (examples/transpose_types.cu).
 #include "../common/transpose_program.h"
 
 using tw::ladder::ceil_div;

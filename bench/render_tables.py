@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Renders the tables of a Markdown file from bench/results/*.json, so that no figure is typed by hand.
+
+A table stands between the lines
+    <!-- table: FILE KIND -->  and  <!-- end table -->
+FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, permute,
+inplace, ceilings. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+Standard library only.
+"""
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TYPES = {"b8": "1", "b16": "2", "b32": "4", "b64": "8", "b128": "16"}
+
+
+def load(name):
+    return json.loads((ROOT / "bench/results" / name).read_text())
+
+
+def rates(case):
+    return {r["name"]: r["rate"] for r in case["results"] if "rate" in r}
+
+
+def heading(data):
+    card = data["card"]
+    clock = data.get("card_after", card)
+    return (f"{card['name']}, driver {card['driver']}, CUDA {card['cuda_runtime'] // 1000}."
+            f"{card['cuda_runtime'] % 1000 // 10}, SM clock up to {card['sm_clock_max_mhz']} MHz "
+            f"({clock['sm_clock_mhz']} at the end), {data['date'][:10]}; {data['method']}.")
+
+
+def cell(value, digits=0):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def best_copy(r):
+    return max((r[n] for n in ("memcpy", "copy kernel", "cudaMemcpyAsync") if n in r), default=None)
+
+
+def pytorch(name):
+    path = ROOT / "bench/results" / name.replace(".json", "-pytorch.json")
+    if not path.exists():
+        return {}
+    return {c["key"]: c["rate"] for c in json.loads(path.read_text())["cases"]}
+
+
+def key(case):
+    if "sizes" in case:
+        return f"{case['type']} {case['sizes']} {case['order']}"
+    return " ".join(case[k] for k in ("type", "rows", "cols", "ld_in", "ld_out", "batch"))
+
+
+def transpose_table(name, data):
+    torch = pytorch(name)
+    rows = ["| bytes | matrix | ours | copy | of copy | geam | textbook | PyTorch |",
+            "|---|---|--:|--:|--:|--:|--:|--:|"]
+    for case in data["cases"]:
+        r = rates(case)
+        if "tilewright" not in r:
+            continue
+        copy = best_copy(r)
+        shape = case["name"].split(" ", 1)[1]
+        rows.append(f"| {TYPES[case['type']]} | {shape} | {cell(r['tilewright'])} | {cell(copy)} | "
+                    f"{100 * r['tilewright'] / copy:.1f} % | {cell(r.get('geam'))} | {cell(r.get('textbook'))} | "
+                    f"{cell(torch.get(key(case)))} |")
+    return rows
+
+
+def permute_table(name, data):
+    torch = pytorch(name)
+    rows = ["| bytes | layout | sizes | order | ours | copy | of copy | PyTorch |", "|---|---|---|---|--:|--:|--:|--:|"]
+    for case in data["cases"]:
+        r = rates(case)
+        if "tilewright" not in r:
+            continue
+        copy = best_copy(r)
+        rows.append(f"| {TYPES[case['type']]} | {case['what']} | {case['sizes']} | {case['order']} | "
+                    f"{cell(r['tilewright'])} | {cell(copy)} | {100 * r['tilewright'] / copy:.1f} % | "
+                    f"{cell(torch.get(key(case)))} |")
+    return rows
+
+
+def inplace_table(_, data):
+    rows = ["| bytes | matrix | GB/s | workspace, MB |", "|---|---|--:|--:|"]
+    for case in data["cases"]:
+        r = rates(case)
+        if "tilewright" in r:
+            rows.append(f"| {TYPES[case['type']]} | {case['rows']}x{case['cols']} | {cell(r['tilewright'])} | "
+                        f"{int(case['workspace_bytes']) / 1e6:.1f} |")
+    return rows
+
+
+def ceilings_table(_, data):
+    device = {}
+    for path in (ROOT / "devices").glob("*.json"):
+        text = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.M)
+        try:
+            spec = json.loads(text)
+        except ValueError:
+            continue
+        if spec.get("name") == data["card"]["name"]:
+            device = spec
+    def datasheet(case):
+        field = {"copy": "dram_gb_per_s", "ffma": "fp32_tflops"}.get(case["kind"])
+        if case["kind"] == "tensor":
+            field = {"bf16": "bf16_tflops", "f16": "fp16_tflops", "tf32": "tf32_tflops", "fp8": "fp8_tflops",
+                     "f32": "fp32_tflops"}[case["type"]]
+        value = device.get(field)
+        return value.get("value") if isinstance(value, dict) else value
+    rows = ["| what | measured | unit | datasheet |", "|---|--:|---|--:|"]
+    for case in data["cases"]:
+        r = rates(case)
+        best = max(r.values(), default=None)
+        if best is not None:
+            rows.append(f"| {case['name']} | {cell(best, 0 if best >= 100 else 1)} | {case['unit']} | {cell(datasheet(case))} |")
+    return rows
+
+
+def cpu_table(_, data):
+    rows = ["| bytes | matrix | threads | ours, GB/s | copy | of copy | OpenBLAS omatcopy |", "|---|---|--:|--:|--:|--:|--:|"]
+    for c in data["cases"]:
+        rows.append(f"| {c['element_bytes']} | {c['rows']}x{c['cols']} | {c['threads']} | {cell(c['tilewright'], 1)} | {cell(c['copy'], 1)} | "
+                    f"{100 * c['tilewright'] / c['copy']:.0f} % | {cell(c.get('openblas'), 1)} |")
+    return rows
+
+
+KINDS = {"transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+         "cpu": cpu_table}
+
+
+def render(text):
+    def table(match):
+        name, kind = match.group(1), match.group(2)
+        data = load(name)
+        head = heading(data) if "card" in data else data["machine"]
+        return "\n".join([f"<!-- table: {name} {kind} -->", head, "", *KINDS[kind](name, data), "<!-- end table -->"])
+    return re.sub(r"<!-- table: (\S+) (\w+) -->\n.*?<!-- end table -->", table, text, flags=re.S)
+
+
+def main(arguments):
+    check = "--check" in arguments
+    stale = []
+    for argument in arguments:
+        if argument == "--check":
+            continue
+        path = pathlib.Path(argument)
+        old = path.read_text()
+        new = render(old)
+        if old != new:
+            stale.append(argument)
+            if not check:
+                path.write_text(new)
+    if check and stale:
+        print("stale tables: " + ", ".join(stale) + "; run bench/render_tables.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+// Which kernel a transpose takes, and why: a rule over shape, alignment and device, with no autotuning
+// run. Plain C++ on purpose: the GPU library calls `choose` on every call (tens of nanoseconds, no
+// allocation), and `tilewright explain transpose` prints `explain` on a machine without a GPU.
+//
+// The tile shapes below are the ones compiled; kernels are instantiated from these tables.
+//
+// Tested by tests/unit/transpose/transpose_plan_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tilewright/status.h"
+
+namespace tilewright::plan {
+
+struct TransposeProblem {
+  int element_bytes = 4;
+  int64_t rows = 0, cols = 0, ld_in = 0, ld_out = 0;  // elements
+  int64_t batch = 1, stride_in = 0, stride_out = 0;   // elements
+  uint64_t in_address = 0, out_address = 0;           // only their alignment matters to the choice
+  // More than one: the strides are the bitwise or of those of several dimensions, good for alignment only.
+  int batch_dims = 1;
+};
+
+enum class TransposeKernel { kNothing, kCopy, kVector, kRaw, kSkewed, kTall, kWide, kPacked, kSmall, kElement };
+const char* to_string(TransposeKernel kernel);
+
+struct TileConfig {
+  int rows, cols, threads, min_ctas;  // min_ctas: the occupancy the register budget is cut for
+};
+constexpr int kSizes = 5;  // element sizes 1, 2, 4, 8, 16, in this order
+constexpr int size_index(int element_bytes) {
+  return element_bytes == 1 ? 0 : element_bytes == 2 ? 1 : element_bytes == 4 ? 2 : element_bytes == 8 ? 3 : 4;
+}
+
+// Aligned matrices (vector_tile.cuh): 16-byte accesses on both sides.
+constexpr TileConfig kVectorTiles[kSizes] = {
+    {128, 128, 256, 1}, {64, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 256, 1}, {32, 32, 256, 1}};
+// The same for grids that would not fill the device with the tiles above.
+constexpr TileConfig kSmallVectorTiles[kSizes] = {
+    {128, 128, 256, 1}, {64, 64, 128, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {8, 8, 32, 1}};
+// Any alignment, 1 and 2 bytes (skewed_tile.cuh); rows are the ones loaded.
+constexpr TileConfig kSkewedTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
+// Any alignment, 4 to 16 bytes (raw_tile.cuh).
+struct RawConfig {
+  int row_vectors, out_bytes, threads, min_ctas, align, prefetch;
+};
+constexpr RawConfig kRawTiles[3] = {{16, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 0}};
+constexpr int kStripThreads = 256;
+constexpr int kStripBytes = 16384;    // what a strip or a pack of small matrices aims at in shared memory
+constexpr int kMaxShared = 48 * 1024; // no opt-in needed
+constexpr int kElementTile = 32;      // element_tile.cuh: 32 x 32, any alignment; also grids of a few tiles
+
+struct TransposePlan {
+  TransposeKernel kernel = TransposeKernel::kNothing;
+  bool small_tile = false;                    // kVector: kSmallVectorTiles
+  int tile_rows = 0, tile_cols = 0;           // elements a tile advances by
+  int threads = 0;
+  int shared_bytes = 0;                       // dynamic; 0: the kernel's own
+  int64_t tiles_rows = 0, tiles_cols = 0;     // of one matrix
+  int64_t tiles = 0;                          // of one matrix (kPacked, kSmall: of the batch)
+  int log_column_group = 0;                   // log2 of the tile columns walked together (see choose)
+  int log_long = 0;                           // kTall, kWide: log2 of the tile's long side
+  int per_tile = 0;                           // kPacked, kSmall: matrices in a tile
+};
+
+struct DeviceLimits {
+  int sm_count = 132;
+};
+
+// Arguments as transpose.h documents them. `in` and `out` are the problem's addresses.
+Status validate(const TransposeProblem& problem);
+
+// Precondition: validate(problem).ok().
+TransposePlan choose(const TransposeProblem& problem, const DeviceLimits& device);
+
+// The choice in words, one line a candidate: taken, or the reason it was not.
+std::string explain(const TransposeProblem& problem, const DeviceLimits& device);
+
+}  // namespace tilewright::plan

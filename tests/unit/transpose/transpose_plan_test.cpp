@@ -1,0 +1,153 @@
+// The rules: what is refused and by which name, which kernel a shape takes, how a permutation reduces.
+#include "transpose/transpose_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "transpose/permute_plan.h"
+
+namespace tilewright::plan {
+namespace {
+
+TransposeProblem problem(int e, int64_t rows, int64_t cols) {
+  TransposeProblem p;
+  p.element_bytes = e;
+  p.rows = rows;
+  p.cols = cols;
+  p.ld_in = cols;
+  p.ld_out = rows;
+  p.in_address = 0x10000;
+  p.out_address = uint64_t(1) << 50;
+  return p;
+}
+
+TEST(TransposeValidate, NamesTheArgument) {
+  auto refused = [](auto change) {
+    TransposeProblem p = problem(4, 100, 200);
+    change(p);
+    return std::string(validate(p).argument);
+  };
+  EXPECT_TRUE(validate(problem(4, 100, 200)).ok());
+  EXPECT_EQ(refused([](auto& p) { p.element_bytes = 3; }), "element_bytes");
+  EXPECT_EQ(refused([](auto& p) { p.rows = -1; }), "rows");
+  EXPECT_EQ(refused([](auto& p) { p.cols = -1; }), "cols");
+  EXPECT_EQ(refused([](auto& p) { p.ld_in = 199; }), "ld_in");
+  EXPECT_EQ(refused([](auto& p) { p.ld_out = 99; }), "ld_out");
+  EXPECT_EQ(refused([](auto& p) { p.in_address = 0; }), "in");
+  EXPECT_EQ(refused([](auto& p) { p.out_address = 0; }), "out");
+  EXPECT_EQ(refused([](auto& p) { p.in_address += 2; }), "in");
+  EXPECT_EQ(refused([](auto& p) { p.out_address = p.in_address + 40; }), "out");
+  EXPECT_EQ(refused([](auto& p) { p.ld_in = int64_t(1) << 61; }), "ld_in");
+  EXPECT_EQ(refused([](auto& p) { p.batch = -1; }), "batch.count");
+  EXPECT_EQ(refused([](auto& p) { p.batch = 2, p.stride_in = 20000, p.stride_out = 10; }), "batch.stride_out");
+}
+
+TEST(TransposeValidate, ZeroSizesNeedNoPointers) {
+  TransposeProblem p = problem(4, 0, 5);
+  p.in_address = p.out_address = 0;
+  EXPECT_TRUE(validate(p).ok());
+}
+
+TEST(TransposeValidate, WindowsSideBySideDoNotOverlap) {
+  TransposeProblem p = problem(4, 64, 64);
+  p.ld_in = p.ld_out = 128;
+  p.out_address = p.in_address + 64 * 4;
+  EXPECT_TRUE(validate(p).ok());
+  p.out_address -= 4;
+  EXPECT_STREQ(validate(p).argument, "out");
+}
+
+TEST(TransposeValidate, InterleavedBatchIsFine) {
+  TransposeProblem p = problem(4, 64, 64);
+  p.batch = 3;
+  p.stride_in = 4096;
+  p.stride_out = 64;
+  p.ld_out = 192;
+  EXPECT_TRUE(validate(p).ok());
+  p.ld_out = 191;
+  EXPECT_STREQ(validate(p).argument, "batch.stride_out");
+}
+
+TEST(TransposeChoice, FollowsShapeAndAlignment) {
+  const DeviceLimits h200{132};
+  auto kernel = [&](const TransposeProblem& p) { return choose(p, h200).kernel; };
+  EXPECT_EQ(kernel(problem(4, 0, 7)), TransposeKernel::kNothing);
+  EXPECT_EQ(kernel(problem(4, 1, 7)), TransposeKernel::kCopy);
+  EXPECT_EQ(kernel(problem(4, 8192, 8192)), TransposeKernel::kVector);
+  EXPECT_FALSE(choose(problem(4, 8192, 8192), h200).small_tile);
+  EXPECT_TRUE(choose(problem(4, 512, 512), h200).small_tile);
+  EXPECT_EQ(kernel(problem(1, 512, 512)), TransposeKernel::kElement);  // 16 tiles on 132 SMs
+  EXPECT_EQ(kernel(problem(4, 8191, 8191)), TransposeKernel::kRaw);
+  EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kSkewed);
+  EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kTall);
+  EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kWide);
+  TransposeProblem p = problem(4, 16, 16);
+  p.batch = 100000;
+  p.stride_in = p.stride_out = 256;
+  EXPECT_EQ(kernel(p), TransposeKernel::kPacked);
+  p = problem(4, 8, 8);
+  p.batch = 100000;
+  p.batch_dims = 2;
+  p.stride_in = p.stride_out = 64;
+  EXPECT_EQ(kernel(p), TransposeKernel::kSmall);
+  p = problem(16, 100, 100);
+  p.in_address += 8;
+  EXPECT_EQ(kernel(p), TransposeKernel::kElement);
+}
+
+TEST(TransposeChoice, TilesCoverTheMatrix) {
+  const DeviceLimits h200{132};
+  for (int e : {1, 2, 4, 8, 16})
+    for (int64_t rows : {2, 31, 1000, 8191})
+      for (int64_t cols : {2, 33, 4096, 100003}) {
+        const TransposePlan plan = choose(problem(e, rows, cols), h200);
+        EXPECT_GE(plan.tiles_rows * plan.tile_rows, rows);
+        EXPECT_GE(plan.tiles_cols * plan.tile_cols, cols);
+        EXPECT_EQ(plan.tiles, plan.tiles_rows * plan.tiles_cols);
+      }
+}
+
+TEST(TransposeChoice, ExplainGivesAReasonForEachCandidate) {
+  const std::string text = explain(problem(4, 8191, 8191), {132});
+  EXPECT_NE(text.find("vector tile: no, a row does not start on 16 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("raw tile: taken"), std::string::npos) << text;
+  EXPECT_NE(explain(problem(3, 8, 8), {132}).find("refused: element_bytes"), std::string::npos);
+}
+
+PermutePlan reduced(std::vector<int64_t> sizes, std::vector<int> order, int e) {
+  PermutePlan plan;
+  EXPECT_TRUE(reduce_permute(256, uint64_t(1) << 60, int(sizes.size()), sizes.data(), order.data(), e, plan).ok());
+  return plan;
+}
+
+TEST(PermuteReduction, CopyRunsAndTransposes) {
+  EXPECT_EQ(reduced({4, 1, 5}, {1, 0, 2}, 4).kind, PermuteKind::kCopy);
+  PermutePlan p = reduced({8, 128, 12, 64}, {0, 2, 1, 3}, 2);  // attention: runs of 64 halves = 8 vectors
+  EXPECT_EQ(p.kind, PermuteKind::kRuns);
+  EXPECT_EQ(p.element_bytes, 16);
+  EXPECT_EQ(p.run, 8);
+  p = reduced({8, 3, 224, 224}, {0, 2, 3, 1}, 4);  // NCHW to NHWC
+  EXPECT_EQ(p.kind, PermuteKind::kTranspose);
+  EXPECT_EQ(p.rows, 3);
+  EXPECT_EQ(p.cols, 224 * 224);
+  EXPECT_EQ(p.dims, 1);
+  p = reduced({10, 20, 4}, {1, 0, 2}, 4);  // the last dimension becomes the element
+  EXPECT_EQ(p.kind, PermuteKind::kTranspose);
+  EXPECT_EQ(p.element_bytes, 16);
+  EXPECT_EQ(p.rows, 10);
+  EXPECT_EQ(p.cols, 20);
+}
+
+TEST(PermuteReduction, RefusesByName) {
+  const int64_t sizes[] = {2, 3};
+  const int twice[] = {0, 0}, good[] = {1, 0};
+  PermutePlan plan;
+  EXPECT_STREQ(reduce_permute(256, 4096, 2, sizes, twice, 4, plan).argument, "order");
+  EXPECT_STREQ(reduce_permute(256, 4096, 9, sizes, good, 4, plan).argument, "dims");
+  EXPECT_STREQ(reduce_permute(256, 260, 2, sizes, good, 4, plan).argument, "out");
+  EXPECT_STREQ(reduce_permute(0, 260, 2, sizes, good, 4, plan).argument, "in");
+}
+
+}  // namespace
+}  // namespace tilewright::plan
