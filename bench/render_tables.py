@@ -108,7 +108,7 @@ def ceilings_table(_, data):
         if case["kind"] == "tensor":
             field = {"bf16": "bf16_tflops", "f16": "fp16_tflops", "tf32": "tf32_tflops", "fp8": "fp8_tflops",
                      "f32": "fp32_tflops"}[case["type"]]
-        value = device.get(field)
+        value = device.get("datasheet", {}).get(field)
         return value.get("value") if isinstance(value, dict) else value
     rows = ["| what | measured | unit | datasheet |", "|---|--:|---|--:|"]
     for case in data["cases"]:

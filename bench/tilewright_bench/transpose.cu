@@ -1,8 +1,10 @@
 // tilewright-bench transpose: the library against the copy of the same bytes, cuBLAS geam and the
-// textbook step, over the suites below. Every candidate is checked, element by element, on the device.
-//   squares   large squares of each element size           ragged   odd sizes, strips, sub-matrices, batches
-//   small     up to 1024 x 1024                             permute  image, attention, contraction layouts
-//   inplace   square and rectangular                        verify   many odd shapes and alignments, checks only
+// textbook step, over the suites below. Every candidate is checked, element by element, on the
+// device.
+//   squares   large squares of each element size           ragged   odd sizes, strips,
+//   sub-matrices, batches small     up to 1024 x 1024                             permute  image,
+//   attention, contraction layouts inplace   square and rectangular                        verify
+//   many odd shapes and alignments, checks only
 // Default: squares, ragged, small.
 #include <cublas_v2.h>
 
@@ -18,11 +20,13 @@
 namespace tilewright::bench {
 namespace {
 
-// ---- references -------------------------------------------------------------------------------------
+// ---- references
+// -------------------------------------------------------------------------------------
 
 // The textbook step: 32 x 32 tile, padded by one element, 32 x 8 threads.
 template <class T>
-__global__ void textbook_kernel(T* out, const T* in, int64_t rows, int64_t cols, int64_t ld_in, int64_t ld_out) {
+__global__ void textbook_kernel(T* out, const T* in, int64_t rows, int64_t cols, int64_t ld_in,
+                                int64_t ld_out) {
   __shared__ T tile[32][33];
   int64_t c = blockIdx.x * 32ll + threadIdx.x, r = blockIdx.y * 32ll + threadIdx.y;
   for (int k = 0; k < 32; k += 8)
@@ -38,9 +42,12 @@ struct Strides {
   int64_t size[8], in[8], out[8];  // in elements, output order
 };
 
-// wrong[0]: elements that differ from the definition; wrong[1]: bytes of the output's elements that are 0x5a.
-__global__ void check_kernel(const char* in, const char* out, int element, int64_t total, Strides s, unsigned long long* wrong) {
-  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < total; i += int64_t(gridDim.x) * blockDim.x) {
+// wrong[0]: elements that differ from the definition; wrong[1]: bytes of the output's elements that
+// are 0x5a.
+__global__ void check_kernel(const char* in, const char* out, int element, int64_t total, Strides s,
+                             unsigned long long* wrong) {
+  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < total;
+       i += int64_t(gridDim.x) * blockDim.x) {
     int64_t rest = i, from = 0, to = 0;
     for (int d = s.dims - 1; d >= 0; --d) {
       int64_t at = rest % s.size[d];
@@ -62,7 +69,8 @@ __global__ void check_kernel(const char* in, const char* out, int element, int64
 // Bytes of [0, bytes) that hold 0x5a.
 __global__ void count_poison(const unsigned char* p, int64_t bytes, unsigned long long* count) {
   unsigned long long mine = 0;
-  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < bytes; i += int64_t(gridDim.x) * blockDim.x)
+  for (int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; i < bytes;
+       i += int64_t(gridDim.x) * blockDim.x)
     mine += p[i] == 0x5a;
   if (mine) atomicAdd(count, mine);
 }
@@ -77,7 +85,9 @@ std::string compare(const void* in, const void* out, int element, const Strides&
   int64_t total = 1;
   for (int d = 0; d < s.dims; ++d) total *= s.size[d];
   TW_CUDA(cudaMemset(counters(), 0, 16));
-  if (total) check_kernel<<<1024, 256>>>(static_cast<const char*>(in), static_cast<const char*>(out), element, total, s, counters());
+  if (total)
+    check_kernel<<<1024, 256>>>(static_cast<const char*>(in), static_cast<const char*>(out),
+                                element, total, s, counters());
   TW_CUDA(cudaGetLastError());
   unsigned long long wrong = 0;
   TW_CUDA(cudaMemcpy(&wrong, counters(), 8, cudaMemcpyDeviceToHost));
@@ -85,7 +95,9 @@ std::string compare(const void* in, const void* out, int element, const Strides&
 }
 
 std::string status_text(const Status& s) {
-  return s.ok() ? "" : std::string("refused: ") + s.argument + " " + s.message + (s.cuda_error ? ", CUDA error " + std::to_string(s.cuda_error) : "");
+  return s.ok() ? ""
+                : std::string("refused: ") + s.argument + " " + s.message +
+                      (s.cuda_error ? ", CUDA error " + std::to_string(s.cuda_error) : "");
 }
 
 void require(const Status& s) {
@@ -94,7 +106,8 @@ void require(const Status& s) {
   std::exit(3);
 }
 
-// ---- cases ------------------------------------------------------------------------------------------
+// ---- cases
+// ------------------------------------------------------------------------------------------
 
 struct Shape {
   const char* what;  // "" or a word for the table
@@ -105,7 +118,11 @@ struct Shape {
 };
 
 const char* type_name(int element) {
-  return element == 1 ? "b8" : element == 2 ? "b16" : element == 4 ? "b32" : element == 8 ? "b64" : "b128";
+  return element == 1   ? "b8"
+         : element == 2 ? "b16"
+         : element == 4 ? "b32"
+         : element == 8 ? "b64"
+                        : "b128";
 }
 
 bool type_selected(const Options& options, int element) {
@@ -124,23 +141,30 @@ cublasHandle_t cublas() {
   return handle;
 }
 
-// Row-major out (cols x rows) = in^T: column-major, out is rows x cols with ld_out, in cols x rows with ld_in.
-void geam(int element, const Shape& s, int64_t ld_in, int64_t ld_out, const void* in, void* out, cudaStream_t stream) {
+// Row-major out (cols x rows) = in^T: column-major, out is rows x cols with ld_out, in cols x rows
+// with ld_in.
+void geam(int element, const Shape& s, int64_t ld_in, int64_t ld_out, const void* in, void* out,
+          cudaStream_t stream) {
   cublasSetStream(cublas(), stream);
   cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
   const int m = int(s.rows), n = int(s.cols);
   if (element == 4) {
     const float one = 1, zero = 0;
-    status = cublasSgeam(cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, static_cast<const float*>(in), int(ld_in), &zero,
-                         static_cast<const float*>(out), int(ld_out), static_cast<float*>(out), int(ld_out));
+    status = cublasSgeam(
+        cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, static_cast<const float*>(in), int(ld_in),
+        &zero, static_cast<const float*>(out), int(ld_out), static_cast<float*>(out), int(ld_out));
   } else if (element == 8) {
     const double one = 1, zero = 0;
-    status = cublasDgeam(cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, static_cast<const double*>(in), int(ld_in), &zero,
-                         static_cast<const double*>(out), int(ld_out), static_cast<double*>(out), int(ld_out));
+    status =
+        cublasDgeam(cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, static_cast<const double*>(in),
+                    int(ld_in), &zero, static_cast<const double*>(out), int(ld_out),
+                    static_cast<double*>(out), int(ld_out));
   } else if (element == 16) {
     const cuDoubleComplex one = {1, 0}, zero = {0, 0};
-    status = cublasZgeam(cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, static_cast<const cuDoubleComplex*>(in), int(ld_in), &zero,
-                         static_cast<const cuDoubleComplex*>(out), int(ld_out), static_cast<cuDoubleComplex*>(out), int(ld_out));
+    status = cublasZgeam(cublas(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one,
+                         static_cast<const cuDoubleComplex*>(in), int(ld_in), &zero,
+                         static_cast<const cuDoubleComplex*>(out), int(ld_out),
+                         static_cast<cuDoubleComplex*>(out), int(ld_out));
   }
   if (status != CUBLAS_STATUS_SUCCESS) {
     std::fprintf(stderr, "cublas geam: status %d\n", int(status));
@@ -148,15 +172,18 @@ void geam(int element, const Shape& s, int64_t ld_in, int64_t ld_out, const void
   }
 }
 
-__global__ void finite_kernel(uint32_t* words, size_t count) {  // clears an exponent bit: no NaN or infinity for geam
-  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
+__global__ void finite_kernel(
+    uint32_t* words, size_t count) {  // clears an exponent bit: no NaN or infinity for geam
+  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count;
+       i += size_t(gridDim.x) * blockDim.x)
     words[i] &= 0xbfffffffu;
 }
 
 void run_shape(int element, Shape s, const Options& options, std::vector<Case>& cases) {
   if (out_of_time(options)) return;
   const int64_t ld_in = s.ld_in ? s.ld_in : s.cols, ld_out = s.ld_out ? s.ld_out : s.rows;
-  const int64_t in_matrix = (s.rows - 1) * ld_in + s.cols, out_matrix = (s.cols - 1) * ld_out + s.rows;
+  const int64_t in_matrix = (s.rows - 1) * ld_in + s.cols,
+                out_matrix = (s.cols - 1) * ld_out + s.rows;
   // Batches lie back to back.
   const int64_t stride_in = s.rows * ld_in, stride_out = s.cols * ld_out;
   const size_t in_bytes = size_t((s.batch - 1) * stride_in + in_matrix + s.offset_in) * element;
@@ -165,18 +192,26 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
   RotatingBuffers in(in_bytes, moved), out(out_bytes, moved);
   in.randomise(uint64_t(s.rows * 31 + s.cols));
   if (element >= 4) {
-    for (int i = 0; i < in.count(); ++i) finite_kernel<<<1024, 256>>>(static_cast<uint32_t*>(in[i]), in_bytes / 4);
+    for (int i = 0; i < in.count(); ++i)
+      finite_kernel<<<1024, 256>>>(static_cast<uint32_t*>(in[i]), in_bytes / 4);
     TW_CUDA(cudaDeviceSynchronize());
   }
-  auto source = [&](int slot) { return static_cast<const char*>(in[slot]) + s.offset_in * element; };
+  auto source = [&](int slot) {
+    return static_cast<const char*>(in[slot]) + s.offset_in * element;
+  };
   auto target = [&](int slot) { return static_cast<char*>(out[slot]) + s.offset_out * element; };
   Strides strides{3, {s.batch, s.cols, s.rows}, {stride_in, 1, ld_in}, {stride_out, ld_out, 1}};
 
   Case c;
-  c.name = std::string(type_name(element)) + " " + (s.batch > 1 ? std::to_string(s.batch) + " of " : "") +
-           std::to_string(s.rows) + "x" + std::to_string(s.cols) + (*s.what ? std::string(" ") + s.what : "");
-  c.fields = {{"type", type_name(element)}, {"rows", std::to_string(s.rows)}, {"cols", std::to_string(s.cols)},
-              {"ld_in", std::to_string(ld_in)}, {"ld_out", std::to_string(ld_out)}, {"batch", std::to_string(s.batch)},
+  c.name = std::string(type_name(element)) + " " +
+           (s.batch > 1 ? std::to_string(s.batch) + " of " : "") + std::to_string(s.rows) + "x" +
+           std::to_string(s.cols) + (*s.what ? std::string(" ") + s.what : "");
+  c.fields = {{"type", type_name(element)},
+              {"rows", std::to_string(s.rows)},
+              {"cols", std::to_string(s.cols)},
+              {"ld_in", std::to_string(ld_in)},
+              {"ld_out", std::to_string(ld_out)},
+              {"batch", std::to_string(s.batch)},
               {"what", s.what}};
   c.work = double(moved);
 
@@ -192,7 +227,8 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
       unsigned long long inside = 0, all = 0;
       TW_CUDA(cudaMemcpy(&inside, counters() + 1, 8, cudaMemcpyDeviceToHost));
       TW_CUDA(cudaMemset(counters(), 0, 16));
-      count_poison<<<1024, 256>>>(static_cast<const unsigned char*>(out[0]), int64_t(out_bytes), counters());
+      count_poison<<<1024, 256>>>(static_cast<const unsigned char*>(out[0]), int64_t(out_bytes),
+                                  counters());
       TW_CUDA(cudaMemcpy(&all, counters(), 8, cudaMemcpyDeviceToHost));
       return all - inside != out_bytes - moved / 2 ? "bytes between the rows were written" : "";
     };
@@ -201,30 +237,52 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
     candidates.push_back({name, launch, checked(launch), capture});
   };
   auto ours = [&](int slot, cudaStream_t stream) {
-    require(transpose(source(slot), ld_in, target(slot), ld_out, s.rows, s.cols, element, {s.batch, stride_in, stride_out}, stream));
+    require(transpose(source(slot), ld_in, target(slot), ld_out, s.rows, s.cols, element,
+                      {s.batch, stride_in, stride_out}, stream));
   };
   add("tilewright", ours);
   if (!options.verify_only) {
     const size_t bytes = moved / 2;
-    candidates.push_back({"memcpy", [&, bytes](int slot, cudaStream_t stream) {
-                            TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
-                          }, nullptr, true});
-    candidates.push_back({"copy kernel", [&, bytes](int slot, cudaStream_t stream) { copy_kernel(out[slot], in[slot], bytes, stream); }, nullptr, true});
+    candidates.push_back(
+        {"memcpy",
+         [&, bytes](int slot, cudaStream_t stream) {
+           TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
+         },
+         nullptr, true});
+    candidates.push_back({"copy kernel",
+                          [&, bytes](int slot, cudaStream_t stream) {
+                            copy_kernel(out[slot], in[slot], bytes, stream);
+                          },
+                          nullptr, true});
     if (element >= 4 && s.batch == 1)
-      add("geam", [&](int slot, cudaStream_t stream) { geam(element, s, ld_in, ld_out, source(slot), target(slot), stream); });
+      add("geam", [&](int slot, cudaStream_t stream) {
+        geam(element, s, ld_in, ld_out, source(slot), target(slot), stream);
+      });
     if (s.batch == 1 && (s.rows + 31) / 32 <= 65535)
       add("textbook", [&](int slot, cudaStream_t stream) {
         dim3 grid(unsigned((s.cols + 31) / 32), unsigned((s.rows + 31) / 32)), block(32, 8);
         auto go = [&](auto zero) {
           using T = decltype(zero);
-          textbook_kernel<T><<<grid, block, 0, stream>>>(reinterpret_cast<T*>(target(slot)), reinterpret_cast<const T*>(source(slot)), s.rows, s.cols, ld_in, ld_out);
+          textbook_kernel<T><<<grid, block, 0, stream>>>(reinterpret_cast<T*>(target(slot)),
+                                                         reinterpret_cast<const T*>(source(slot)),
+                                                         s.rows, s.cols, ld_in, ld_out);
         };
         switch (element) {
-          case 1: go(uint8_t{}); break;
-          case 2: go(uint16_t{}); break;
-          case 4: go(uint32_t{}); break;
-          case 8: go(uint64_t{}); break;
-          default: go(uint4{}); break;
+          case 1:
+            go(uint8_t{});
+            break;
+          case 2:
+            go(uint16_t{});
+            break;
+          case 4:
+            go(uint32_t{});
+            break;
+          case 8:
+            go(uint64_t{});
+            break;
+          default:
+            go(uint4{});
+            break;
         }
         TW_CUDA(cudaGetLastError());
       });
@@ -234,7 +292,8 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
   cases.push_back(c);
 }
 
-// ---- permute ----------------------------------------------------------------------------------------
+// ---- permute
+// ----------------------------------------------------------------------------------------
 
 struct Permutation {
   const char* what;
@@ -311,19 +370,27 @@ void run_permutation(const Permutation& p, const Options& options, std::vector<C
        true},
   };
   if (!options.verify_only) {
-    candidates.push_back({"memcpy", [&](int slot, cudaStream_t stream) {
-                            TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
-                          }, nullptr, true});
-    candidates.push_back({"copy kernel", [&](int slot, cudaStream_t stream) { copy_kernel(out[slot], in[slot], bytes, stream); }, nullptr, true});
+    candidates.push_back(
+        {"memcpy",
+         [&](int slot, cudaStream_t stream) {
+           TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
+         },
+         nullptr, true});
+    candidates.push_back(
+        {"copy kernel",
+         [&](int slot, cudaStream_t stream) { copy_kernel(out[slot], in[slot], bytes, stream); },
+         nullptr, true});
   }
   measure(c, candidates, options);
   print_case(c);
   cases.push_back(c);
 }
 
-// ---- in place ---------------------------------------------------------------------------------------
+// ---- in place
+// ---------------------------------------------------------------------------------------
 
-void run_in_place(int element, int64_t rows, int64_t cols, const Options& options, std::vector<Case>& cases) {
+void run_in_place(int element, int64_t rows, int64_t cols, const Options& options,
+                  std::vector<Case>& cases) {
   if (out_of_time(options)) return;
   const size_t bytes = size_t(rows) * cols * element;
   RotatingBuffers data(bytes, 2 * bytes);
@@ -334,12 +401,17 @@ void run_in_place(int element, int64_t rows, int64_t cols, const Options& option
   TW_CUDA(cudaMalloc(&original, bytes));
   TW_CUDA(cudaMemcpy(original, data[0], bytes, cudaMemcpyDeviceToDevice));
   Case c;
-  c.name = std::string(type_name(element)) + " in place " + std::to_string(rows) + "x" + std::to_string(cols);
-  c.fields = {{"type", type_name(element)}, {"what", "in place"}, {"rows", std::to_string(rows)}, {"cols", std::to_string(cols)},
+  c.name = std::string(type_name(element)) + " in place " + std::to_string(rows) + "x" +
+           std::to_string(cols);
+  c.fields = {{"type", type_name(element)},
+              {"what", "in place"},
+              {"rows", std::to_string(rows)},
+              {"cols", std::to_string(cols)},
               {"workspace_bytes", std::to_string(workspace_bytes)}};
   c.work = 2.0 * bytes;
   auto ours = [&](int slot, cudaStream_t stream) {
-    require(transpose_in_place(data[slot], cols, rows, cols, element, workspace, workspace_bytes, stream));
+    require(transpose_in_place(data[slot], cols, rows, cols, element, workspace, workspace_bytes,
+                               stream));
   };
   measure(c,
           {{"tilewright", ours,
@@ -357,7 +429,9 @@ void run_in_place(int element, int64_t rows, int64_t cols, const Options& option
 }
 
 bool wants(const Options& options, const char* suite, bool by_default) {
-  return options.suite.empty() ? by_default : ("," + options.suite + ",").find("," + std::string(suite) + ",") != std::string::npos;
+  return options.suite.empty() ? by_default
+                               : ("," + options.suite + ",").find("," + std::string(suite) + ",") !=
+                                     std::string::npos;
 }
 
 constexpr int kElements[] = {4, 8, 16, 2, 1};
@@ -443,11 +517,13 @@ int run_transpose(const Options& options, std::vector<Case>& cases) {
           for (int variant = 0; variant < 4; ++variant) {
             Shape s{"", rows, cols};
             if (variant == 1) s = {"ld", rows, cols, cols + 3, rows + 5, 1, 1, 7};
-            if (variant == 2) s = {"aligned ld", rows, cols, (cols + 15) / 16 * 16, (rows + 31) / 16 * 16};
+            if (variant == 2)
+              s = {"aligned ld", rows, cols, (cols + 15) / 16 * 16, (rows + 31) / 16 * 16};
             if (variant == 3) s = {"", rows, cols, 0, 0, 5};
             run_shape(e, s, verify, cases);
           }
-      for (auto [rows, cols] : {std::pair(2, 3), std::pair(40, 64), std::pair(129, 31), std::pair(300, 300), std::pair(1000, 8)})
+      for (auto [rows, cols] : {std::pair(2, 3), std::pair(40, 64), std::pair(129, 31),
+                                std::pair(300, 300), std::pair(1000, 8)})
         run_in_place(e, rows, cols, verify, cases);
     }
     for (int e : {1, 16}) run_shape(e, {"past 2^31 elements", 50001, 43003}, verify, cases);

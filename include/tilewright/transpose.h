@@ -1,14 +1,16 @@
-// Transposes and permutations at the speed of a copy, on a GPU (device pointers) and on the CPU (host
-// pointers).
+// Transposes and permutations at the speed of a copy, on a GPU (device pointers) and on the CPU
+// (host pointers).
 //
-// All matrices are row-major. Sizes, leading dimensions and strides are 64-bit and count *elements*; an
-// element is 1, 2, 4, 8 or 16 bytes, moved as they are. A call on a stream allocates nothing, waits for
-// nothing, may be captured into a graph and may be made from any thread; work is queued on `stream`
-// (nullptr: the default stream) of the current device. Zero sizes are valid and do nothing.
-// Errors are values (status.h): kInvalidArgument names the parameter and touches nothing.
+// All matrices are row-major. Sizes, leading dimensions and strides are 64-bit and count
+// *elements*; an element is 1, 2, 4, 8 or 16 bytes, moved as they are. A call on a stream allocates
+// nothing, waits for nothing, may be captured into a graph and may be made from any thread; work is
+// queued on `stream` (nullptr: the default stream) of the current device. Zero sizes are valid and
+// do nothing. Errors are values (status.h): kInvalidArgument names the parameter and touches
+// nothing.
 //
-// Tested by tests/unit/transpose/transpose_plan_test.cpp (rules), tests/unit/transpose/transpose_tile_test.cpp
-// (index arithmetic) and `tilewright-bench transpose --suite verify` (GPU, every element).
+// Tested by tests/unit/transpose/transpose_plan_test.cpp (rules),
+// tests/unit/transpose/transpose_tile_test.cpp (index arithmetic) and `tilewright-bench transpose
+// --suite verify` (GPU, every element).
 #pragma once
 
 #include <cstddef>
@@ -27,30 +29,33 @@ struct Batch {
 };
 
 // out[c][r] = in[r][c] for r < rows, c < cols. ld_in >= cols, ld_out >= rows.
-// Errors: a negative size; a leading dimension below the row length; a null pointer; an element size
-// that is none of the five; in and out sharing an element (use transpose_in_place); output matrices of a
-// batch sharing an element; extents beyond 2^63 bytes; a pointer not aligned to its element (16-byte
-// elements: to 4 bytes; 8-byte elements: to 4 bytes).
-Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows, int64_t cols,
-                 int element_bytes, const Batch& batch = {}, cudaStream_t stream = nullptr) noexcept;
+// Errors: a negative size; a leading dimension below the row length; a null pointer; an element
+// size that is none of the five; in and out sharing an element (use transpose_in_place); output
+// matrices of a batch sharing an element; extents beyond 2^63 bytes; a pointer not aligned to its
+// element (16-byte elements: to 4 bytes; 8-byte elements: to 4 bytes).
+Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
+                 int64_t cols, int element_bytes, const Batch& batch = {},
+                 cudaStream_t stream = nullptr) noexcept;
 
-// The same on one buffer. Square: any ld >= cols, no workspace. Rectangular: the buffer holds the matrix
-// without gaps before (rows x cols, ld == cols) and after (cols x rows), and needs a device workspace of
-// at least transpose_in_place_workspace bytes.
-Status transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, int element_bytes, void* workspace,
-                          size_t workspace_bytes, cudaStream_t stream = nullptr) noexcept;
+// The same on one buffer. Square: any ld >= cols, no workspace. Rectangular: the buffer holds the
+// matrix without gaps before (rows x cols, ld == cols) and after (cols x rows), and needs a device
+// workspace of at least transpose_in_place_workspace bytes.
+Status transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, int element_bytes,
+                          void* workspace, size_t workspace_bytes,
+                          cudaStream_t stream = nullptr) noexcept;
 // 0 for square matrices and for arguments transpose_in_place refuses.
 size_t transpose_in_place_workspace(int64_t rows, int64_t cols, int element_bytes) noexcept;
 
 constexpr int kMaxPermuteDims = 8;
-// General permutation of a dense array: `sizes[dims]`, last dimension contiguous; dimension i of the
-// output is dimension order[i] of the input (as PyTorch's permute(order).contiguous()).
-// Errors: dims outside [1, 8], order not a permutation, in and out overlapping, and those of transpose.
-Status permute(const void* in, void* out, int dims, const int64_t* sizes, const int* order, int element_bytes,
-               cudaStream_t stream = nullptr) noexcept;
+// General permutation of a dense array: `sizes[dims]`, last dimension contiguous; dimension i of
+// the output is dimension order[i] of the input (as PyTorch's permute(order).contiguous()). Errors:
+// dims outside [1, 8], order not a permutation, in and out overlapping, and those of transpose.
+Status permute(const void* in, void* out, int dims, const int64_t* sizes, const int* order,
+               int element_bytes, cudaStream_t stream = nullptr) noexcept;
 
 // Host pointers. `threads`: 0 takes the number of hardware threads; small matrices use fewer.
-Status transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows, int64_t cols,
-                      int element_bytes, const Batch& batch = {}, int threads = 0) noexcept;
+Status transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
+                      int64_t cols, int element_bytes, const Batch& batch = {},
+                      int threads = 0) noexcept;
 
 }  // namespace tilewright

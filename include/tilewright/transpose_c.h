@@ -1,7 +1,7 @@
 /* The C interface of transpose.h: same meaning, same argument names. Every function returns 0 or a code
  * of tw_status_code; tw_last_error() then describes the last failure of the calling thread.
  *
- * Tested by examples/link_c. */
+ * Tested by examples/link_library/link_c.c. */
 #ifndef TILEWRIGHT_TRANSPOSE_C_H
 #define TILEWRIGHT_TRANSPOSE_C_H
 

@@ -1,9 +1,11 @@
 // Transpose step 06: 16-byte accesses on both sides, bytes transposed in registers.
 //
-// Change:  elements of one byte; a thread loads 16 bytes of each of four rows, transposes 4 x 4 bytes at
-//          a time with eight byte permutes, and shared memory holds whole words of one output row. Its
-//          16-byte chunk k lies at k ^ (vector of the column mod 8).
-// Why:     with a byte per access a warp moves one sector per request; every instruction now moves 16
+// Change:  elements of one byte; a thread loads 16 bytes of each of four rows, transposes 4 x 4
+// bytes at
+//          a time with eight byte permutes, and shared memory holds whole words of one output row.
+//          Its 16-byte chunk k lies at k ^ (vector of the column mod 8).
+// Why:     with a byte per access a warp moves one sector per request; every instruction now moves
+// 16
 //          times as much, and the swizzle keeps both sides of shared memory free of conflicts.
 // Expect:  m=256 n=256
 //   requests_ld              128
@@ -17,7 +19,8 @@
 //   shared_requests_st       512
 //   shared_wavefronts_st     512
 //   shared_excess_wavefronts 0
-// Limits:  rows of both matrices on 16 bytes; sizes that break this take SkewedTile, which shifts vectors
+// Limits:  rows of both matrices on 16 bytes; sizes that break this take SkewedTile, which shifts
+// vectors
 //          in registers and cuts each output row at its own sectors.
 // Next:    the choice of the tile by shape and alignment: tilewright/transpose.h, `explain`.
 #include <cstdint>
@@ -45,7 +48,8 @@ __global__ void __launch_bounds__(256)
   __shared__ __align__(128) char shared[Ragged::kSharedBytes];
   const int col = blockIdx.x * Ragged::kCols;
   const Ragged::Matrix matrix{in, n, m, n};
-  Ragged::load(threadIdx.x, shared, matrix, int64_t(blockIdx.y) * Ragged::kRows - Ragged::kHalo, col);
+  Ragged::load(threadIdx.x, shared, matrix, int64_t(blockIdx.y) * Ragged::kRows - Ragged::kHalo,
+               col);
   __syncthreads();  // bytes move between warps: the tile must be complete
   Ragged::store_tile(threadIdx.x, shared, out, m, blockIdx.y, col, m, n);
 }
@@ -58,12 +62,14 @@ void launch(const uint8_t* in, uint8_t* out, MatrixShape shape) {
     const dim3 grid(ceil_div(shape.n, Aligned::kCols), ceil_div(shape.m, Aligned::kRows));
     transpose_aligned<<<grid, Aligned::kThreadCount>>>(from, to, shape.m, shape.n);
   } else {
-    const dim3 grid(ceil_div(shape.n, Ragged::kCols), ceil_div(shape.m + Ragged::kHalo - 1, Ragged::kRows));
+    const dim3 grid(ceil_div(shape.n, Ragged::kCols),
+                    ceil_div(shape.m + Ragged::kHalo - 1, Ragged::kRows));
     transpose_ragged<<<grid, Ragged::kThreadCount>>>(from, to, shape.m, shape.n);
   }
 }
 
 int main(int argc, char** argv) {
   const auto options = tw::ladder::parse_options(argc, argv, "mn");
-  return tw::ladder::run_transpose_step<uint8_t>(options, {"transpose/06_vectorised_bytes", launch});
+  return tw::ladder::run_transpose_step<uint8_t>(options,
+                                                 {"transpose/06_vectorised_bytes", launch});
 }

@@ -14,17 +14,19 @@ struct Dim {
 
 }  // namespace
 
-Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes, const int* order, int element_bytes,
-                      PermutePlan& plan) {
+Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes, const int* order,
+                      int element_bytes, PermutePlan& plan) {
   plan = PermutePlan{};
   const int e = element_bytes;
-  if (e != 1 && e != 2 && e != 4 && e != 8 && e != 16) return invalid("element_bytes", "must be 1, 2, 4, 8 or 16");
+  if (e != 1 && e != 2 && e != 4 && e != 8 && e != 16)
+    return invalid("element_bytes", "must be 1, 2, 4, 8 or 16");
   if (dims < 1 || dims > kMaxDims) return invalid("dims", "must be 1 to 8");
   if (!sizes) return invalid("sizes", "is null");
   if (!order) return invalid("order", "is null");
   unsigned seen = 0;
   for (int i = 0; i < dims; ++i) {
-    if (order[i] < 0 || order[i] >= dims || (seen >> order[i] & 1)) return invalid("order", "is not a permutation of the dimensions");
+    if (order[i] < 0 || order[i] >= dims || (seen >> order[i] & 1))
+      return invalid("order", "is not a permutation of the dimensions");
     seen |= 1u << order[i];
     if (sizes[i] < 0) return invalid("sizes", "has a negative size");
   }
@@ -33,15 +35,21 @@ Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes,
   if (empty) return {};
   int64_t total = 1, bytes = 0;
   for (int i = 0; i < dims; ++i)
-    if (__builtin_mul_overflow(total, sizes[i], &total)) return invalid("sizes", "the array is larger than 2^63 bytes");
-  if (__builtin_mul_overflow(total, int64_t(e), &bytes)) return invalid("sizes", "the array is larger than 2^63 bytes");
+    if (__builtin_mul_overflow(total, sizes[i], &total))
+      return invalid("sizes", "the array is larger than 2^63 bytes");
+  if (__builtin_mul_overflow(total, int64_t(e), &bytes))
+    return invalid("sizes", "the array is larger than 2^63 bytes");
   if (!in) return invalid("in", "is null");
   if (!out) return invalid("out", "is null");
-  if (in % uint64_t(e < 4 ? e : 4)) return invalid("in", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
-  if (out % uint64_t(e < 4 ? e : 4)) return invalid("out", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
-  if (in < out + uint64_t(bytes) && out < in + uint64_t(bytes)) return invalid("out", "overlaps in");
+  if (in % uint64_t(e < 4 ? e : 4))
+    return invalid("in", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
+  if (out % uint64_t(e < 4 ? e : 4))
+    return invalid("out", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
+  if (in < out + uint64_t(bytes) && out < in + uint64_t(bytes))
+    return invalid("out", "overlaps in");
 
-  // Dimensions in output order, sizes of 1 dropped, merged with the one before where both arrays allow.
+  // Dimensions in output order, sizes of 1 dropped, merged with the one before where both arrays
+  // allow.
   int64_t stride_in[kMaxDims];
   int64_t stride = 1;
   for (int i = dims - 1; i >= 0; --i) stride_in[i] = stride, stride *= sizes[i];
@@ -70,7 +78,8 @@ Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes,
   if (d[n - 1].in == 1) {
     // The last dimension stays last: widen the element.
     int wide = e;
-    while (wide < 16 && d[n - 1].size * e % (wide * 2) == 0 && (in | out) % uint64_t(wide * 2) == 0) wide *= 2;
+    while (wide < 16 && d[n - 1].size * e % (wide * 2) == 0 && (in | out) % uint64_t(wide * 2) == 0)
+      wide *= 2;
     const int factor = wide / e;
     d[n - 1].size /= factor;
     for (int i = 0; i < n - 1; ++i) d[i].in /= factor, d[i].out /= factor;
@@ -110,18 +119,23 @@ Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes,
 
 std::string explain_permute(int dims, const int64_t* sizes, const int* order, int element_bytes) {
   PermutePlan p;
-  if (Status status = reduce_permute(256, uint64_t(1) << 62, dims, sizes, order, element_bytes, p); !status.ok())
+  if (Status status = reduce_permute(256, uint64_t(1) << 62, dims, sizes, order, element_bytes, p);
+      !status.ok())
     return std::string("refused: ") + status.argument + " " + status.message + "\n";
   std::string text;
   switch (p.kind) {
-    case PermuteKind::kNothing: return "nothing: a size is zero\n";
-    case PermuteKind::kCopy: return "copy: the bytes keep their order\n";
+    case PermuteKind::kNothing:
+      return "nothing: a size is zero\n";
+    case PermuteKind::kCopy:
+      return "copy: the bytes keep their order\n";
     case PermuteKind::kRuns:
-      text = "runs of " + std::to_string(p.run) + " elements of " + std::to_string(p.element_bytes) + " bytes";
+      text = "runs of " + std::to_string(p.run) + " elements of " +
+             std::to_string(p.element_bytes) + " bytes";
       break;
     case PermuteKind::kTranspose:
       text = "transpose " + std::to_string(p.rows) + " x " + std::to_string(p.cols) + " of " +
-             std::to_string(p.element_bytes) + " bytes, ld_in " + std::to_string(p.ld_in) + ", ld_out " + std::to_string(p.ld_out);
+             std::to_string(p.element_bytes) + " bytes, ld_in " + std::to_string(p.ld_in) +
+             ", ld_out " + std::to_string(p.ld_out);
       break;
   }
   for (int i = 0; i < p.dims; ++i) text += (i ? " x " : ", batch ") + std::to_string(p.extent[i]);

@@ -15,8 +15,10 @@ Status invalid(const char* argument, const char* message) {
   return {StatusCode::kInvalidArgument, argument, message, 0};
 }
 
-// The bytes from the first to past the last element of `count` matrices of rows x cols. False: beyond 2^63.
-bool extent(int64_t rows, int64_t cols, int64_t ld, int64_t count, int64_t stride, int element, int64_t& bytes) {
+// The bytes from the first to past the last element of `count` matrices of rows x cols. False:
+// beyond 2^63.
+bool extent(int64_t rows, int64_t cols, int64_t ld, int64_t count, int64_t stride, int element,
+            int64_t& bytes) {
   int64_t a = 0, b = 0, sum = 0;
   if (__builtin_mul_overflow(rows - 1, ld, &a) || __builtin_mul_overflow(count - 1, stride, &b) ||
       __builtin_add_overflow(a, b, &sum) || __builtin_add_overflow(sum, cols, &sum))
@@ -24,8 +26,8 @@ bool extent(int64_t rows, int64_t cols, int64_t ld, int64_t count, int64_t strid
   return !__builtin_mul_overflow(sum, int64_t(element), &bytes);
 }
 
-// Rows of `a_cols` and of `b_cols` elements on the same pitch, the second starting `offset` bytes after the first,
-// never meet.
+// Rows of `a_cols` and of `b_cols` elements on the same pitch, the second starting `offset` bytes
+// after the first, never meet.
 bool interleaved(int64_t pitch, int64_t offset, int64_t a_bytes, int64_t b_bytes) {
   int64_t d = ((offset % pitch) + pitch) % pitch;
   return d >= a_bytes && d + b_bytes <= pitch;
@@ -39,12 +41,16 @@ int log2_floor(int64_t n) {
 
 bool aligned_to(const TransposeProblem& p, int bytes) {
   const uint64_t mask = uint64_t(bytes) - 1;
-  auto misfit = [&](int64_t elements) { return uint64_t(elements) * uint64_t(p.element_bytes) & mask; };
+  auto misfit = [&](int64_t elements) {
+    return uint64_t(elements) * uint64_t(p.element_bytes) & mask;
+  };
   return !((p.in_address | p.out_address) & mask) && !(p.rows > 1 && misfit(p.ld_in)) &&
-         !(p.cols > 1 && misfit(p.ld_out)) && !(p.batch > 1 && (misfit(p.stride_in) || misfit(p.stride_out)));
+         !(p.cols > 1 && misfit(p.ld_out)) &&
+         !(p.batch > 1 && (misfit(p.stride_in) || misfit(p.stride_out)));
 }
 
-void tile_by(TransposePlan& plan, const TransposeProblem& p, int rows, int cols, int threads, int halo) {
+void tile_by(TransposePlan& plan, const TransposeProblem& p, int rows, int cols, int threads,
+             int halo) {
   plan.tile_rows = rows;
   plan.tile_cols = cols;
   plan.threads = threads;
@@ -72,15 +78,18 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     return plan;
   }
 
-  if ((p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) || (p.cols == 1 && (p.ld_in == 1 || p.rows == 1))) {
-    notes.taken(TransposeKernel::kCopy, "one row or one column, dense on both sides: the bytes keep their order");
+  if ((p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) ||
+      (p.cols == 1 && (p.ld_in == 1 || p.rows == 1))) {
+    notes.taken(TransposeKernel::kCopy,
+                "one row or one column, dense on both sides: the bytes keep their order");
     plan.kernel = TransposeKernel::kCopy;
     return plan;
   }
   notes.rejected(TransposeKernel::kCopy, "the order of the elements changes");
 
   if ((p.in_address | p.out_address) % uint64_t(e) != 0) {
-    notes.taken(TransposeKernel::kElement, "a pointer is not a multiple of the element: elements move in pieces");
+    notes.taken(TransposeKernel::kElement,
+                "a pointer is not a multiple of the element: elements move in pieces");
     plan.kernel = TransposeKernel::kElement;
     tile_by(plan, p, kElementTile, kElementTile, 256, 0);
     return plan;
@@ -88,46 +97,61 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
 
   const int64_t matrix_bytes = p.rows * p.cols * e;
   const bool dense = p.ld_in == p.cols && p.ld_out == p.rows;
-  const bool packed = dense && p.batch > 1 && p.batch_dims == 1 && p.stride_in == p.rows * p.cols && p.stride_out == p.rows * p.cols;
-  const int vector_rows = kVectorTiles[size_index(e)].rows, vector_cols = kVectorTiles[size_index(e)].cols;
+  const bool packed = dense && p.batch > 1 && p.batch_dims == 1 && p.stride_in == p.rows * p.cols &&
+                      p.stride_out == p.rows * p.cols;
+  const int vector_rows = kVectorTiles[size_index(e)].rows,
+            vector_cols = kVectorTiles[size_index(e)].cols;
   if (!packed) {
     notes.rejected(TransposeKernel::kPacked, "not a batch of matrices back to back");
-  } else if (matrix_bytes > kStripBytes / 2 || (p.rows * 2 > vector_rows && p.cols * 2 > vector_cols)) {
+  } else if (matrix_bytes > kStripBytes / 2 ||
+             (p.rows * 2 > vector_rows && p.cols * 2 > vector_cols)) {
     notes.rejected(TransposeKernel::kPacked, "a matrix fills a tile of its own");
   } else {
-    notes.taken(TransposeKernel::kPacked, "many matrices smaller than a tile: one stream in, one stream out");
+    notes.taken(TransposeKernel::kPacked,
+                "many matrices smaller than a tile: one stream in, one stream out");
     plan.kernel = TransposeKernel::kPacked;
     plan.per_tile = int(std::max<int64_t>(1, kStripBytes / matrix_bytes));
     // Enough tiles for the device before full tiles.
-    plan.per_tile = int(std::clamp<int64_t>(ceil_div(p.batch, int64_t(device.sm_count) * 4), 1, plan.per_tile));
+    plan.per_tile =
+        int(std::clamp<int64_t>(ceil_div(p.batch, int64_t(device.sm_count) * 4), 1, plan.per_tile));
     plan.threads = kStripThreads;
     plan.tiles = ceil_div(p.batch, plan.per_tile);
     return plan;
   }
 
-  const int64_t tile_fill = ceil_div(p.rows, vector_rows) * vector_rows * ceil_div(p.cols, vector_cols) * vector_cols;
-  if (p.batch > 1 && !packed && matrix_bytes <= kSmallBytes && matrix_bytes * 10 <= tile_fill * e * 6) {
-    notes.taken(TransposeKernel::kSmall, "many matrices that would leave a tile mostly empty: several share a CTA");
+  const int64_t tile_fill =
+      ceil_div(p.rows, vector_rows) * vector_rows * ceil_div(p.cols, vector_cols) * vector_cols;
+  if (p.batch > 1 && !packed && matrix_bytes <= kSmallBytes &&
+      matrix_bytes * 10 <= tile_fill * e * 6) {
+    notes.taken(TransposeKernel::kSmall,
+                "many matrices that would leave a tile mostly empty: several share a CTA");
     plan.kernel = TransposeKernel::kSmall;
     plan.per_tile = int(std::clamp<int64_t>(kStripBytes / matrix_bytes, 1, 1024));
     plan.threads = kStripThreads;
     plan.tiles = ceil_div(p.batch, plan.per_tile);
     return plan;
   }
-  notes.rejected(TransposeKernel::kSmall, p.batch > 1 ? "a matrix fills most of a tile, or none" : "one matrix");
+  notes.rejected(TransposeKernel::kSmall,
+                 p.batch > 1 ? "a matrix fills most of a tile, or none" : "one matrix");
 
   // Strips: the short side is less than half of what a tile would take.
   const bool tall = p.ld_in == p.cols && p.cols * e <= 128 && p.rows > p.cols;
   const bool wide = p.ld_out == p.rows && p.rows * e <= 128 && p.cols >= p.rows;
   if (tall || wide) {
     const int64_t short_side = tall ? p.cols : p.rows, long_side = tall ? p.rows : p.cols;
-    // The long side of a tile: whole 128-byte lines, kStripBytes of data, at least four tiles an SM if there are that many.
+    // The long side of a tile: whole 128-byte lines, kStripBytes of data, at least four tiles an SM
+    // if there are that many.
     const int log_line = log2_floor(128 / e);
     int log_long = std::max(log_line, log2_floor(kStripBytes / (short_side * e)));
-    while (log_long > log_line && ceil_div(long_side, int64_t(1) << log_long) * p.batch < int64_t(device.sm_count) * 4) --log_long;
+    while (log_long > log_line &&
+           ceil_div(long_side, int64_t(1) << log_long) * p.batch < int64_t(device.sm_count) * 4)
+      --log_long;
     plan.kernel = tall ? TransposeKernel::kTall : TransposeKernel::kWide;
-    notes.taken(plan.kernel, tall ? "rows of at most 128 bytes that lie one after the other: the input is a stream"
-                                  : "output rows of at most 128 bytes that lie one after the other: the output is a stream");
+    notes.taken(
+        plan.kernel,
+        tall ? "rows of at most 128 bytes that lie one after the other: the input is a stream"
+             : "output rows of at most 128 bytes that lie one after the other: the output is a "
+               "stream");
     plan.log_long = log_long;
     plan.threads = kStripThreads;
     plan.tile_rows = tall ? 1 << log_long : int(p.rows);
@@ -137,8 +161,10 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     plan.tiles = plan.tiles_rows * plan.tiles_cols;
     return plan;
   }
-  notes.rejected(TransposeKernel::kTall, "rows are longer than 128 bytes, or there are gaps between them");
-  notes.rejected(TransposeKernel::kWide, "output rows are longer than 128 bytes, or there are gaps between them");
+  notes.rejected(TransposeKernel::kTall,
+                 "rows are longer than 128 bytes, or there are gaps between them");
+  notes.rejected(TransposeKernel::kWide,
+                 "output rows are longer than 128 bytes, or there are gaps between them");
 
   if (aligned_to(p, 16)) {
     plan.kernel = TransposeKernel::kVector;
@@ -148,12 +174,15 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
       plan.small_tile = true;
       config = kSmallVectorTiles[size_index(e)];
     }
-    notes.taken(plan.kernel, plan.small_tile ? "every row starts on 16 bytes; small tiles, or the device would not be full"
-                                             : "every row starts on 16 bytes: vectors on both sides");
+    notes.taken(plan.kernel,
+                plan.small_tile
+                    ? "every row starts on 16 bytes; small tiles, or the device would not be full"
+                    : "every row starts on 16 bytes: vectors on both sides");
     tile_by(plan, p, config.rows, config.cols, config.threads, 0);
   } else if (e < 4) {
     notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
-    notes.rejected(TransposeKernel::kRaw, "elements narrower than 4 bytes are transposed in registers");
+    notes.rejected(TransposeKernel::kRaw,
+                   "elements narrower than 4 bytes are transposed in registers");
     plan.kernel = TransposeKernel::kSkewed;
     notes.taken(plan.kernel, "vectors shifted in registers, output rows cut at their sectors");
     const TileConfig config = kSkewedTiles[size_index(e)];
@@ -161,23 +190,29 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
   } else {
     notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
     plan.kernel = TransposeKernel::kRaw;
-    notes.taken(plan.kernel, "aligned vectors to shared memory as they are, output rows cut at their sectors");
+    notes.taken(plan.kernel,
+                "aligned vectors to shared memory as they are, output rows cut at their sectors");
     const RawConfig config = kRawTiles[size_index(e) - 2];
-    tile_by(plan, p, config.out_bytes / e, (config.row_vectors - (e < 16)) * (16 / e), config.threads, config.align / e);
+    tile_by(plan, p, config.out_bytes / e, (config.row_vectors - (e < 16)) * (16 / e),
+            config.threads, config.align / e);
   }
   // A grid of a few tiles is bound by the latency of one: smaller tiles, spread over more SMs.
-  const int64_t few = int64_t(device.sm_count) * (plan.kernel == TransposeKernel::kVector ? 1 : 4) / 2;
-  if (e <= 4 && plan.tiles * p.batch < few) {
-    notes.taken(TransposeKernel::kElement, "instead: too few tiles to fill the device, so 32 x 32 elements each");
+  if (plan.kernel != TransposeKernel::kVector && e <= 4 &&
+      plan.tiles * p.batch < int64_t(device.sm_count)) {
+    notes.taken(TransposeKernel::kElement,
+                "instead: too few tiles to fill the device, so 32 x 32 elements each");
     plan = TransposePlan{};
     plan.kernel = TransposeKernel::kElement;
     tile_by(plan, p, kElementTile, kElementTile, 256, 0);
     return plan;
   }
-  // Tiles are walked down the rows: CTAs that run together then write neighbouring pieces of the same output
-  // rows, which is what device memory rewards (2 to 4 % over any walk that favours the input).
-  // Ragged rows share memory lines with the tile beside: two columns of tiles together, or all of a narrow matrix.
-  plan.log_column_group = plan.kernel == TransposeKernel::kVector ? 0 : plan.tiles_cols <= 8 ? 3 : 1;
+  // Tiles are walked down the rows: CTAs that run together then write neighbouring pieces of the
+  // same output rows, which is what device memory rewards (2 to 4 % over any walk that favours the
+  // input). Ragged rows share memory lines with the tile beside: two columns of tiles together, or
+  // all of a narrow matrix.
+  plan.log_column_group = plan.kernel == TransposeKernel::kVector ? 0
+                          : plan.tiles_cols <= 8                  ? 3
+                                                                  : 1;
   return plan;
 }
 
@@ -185,23 +220,34 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
 
 const char* to_string(TransposeKernel kernel) {
   switch (kernel) {
-    case TransposeKernel::kNothing: return "nothing";
-    case TransposeKernel::kCopy: return "copy";
-    case TransposeKernel::kVector: return "vector tile";
-    case TransposeKernel::kRaw: return "raw tile";
-    case TransposeKernel::kSkewed: return "skewed tile";
-    case TransposeKernel::kTall: return "tall strip";
-    case TransposeKernel::kWide: return "wide strip";
-    case TransposeKernel::kPacked: return "packed batch";
-    case TransposeKernel::kSmall: return "small matrices";
-    case TransposeKernel::kElement: return "element tile";
+    case TransposeKernel::kNothing:
+      return "nothing";
+    case TransposeKernel::kCopy:
+      return "copy";
+    case TransposeKernel::kVector:
+      return "vector tile";
+    case TransposeKernel::kRaw:
+      return "raw tile";
+    case TransposeKernel::kSkewed:
+      return "skewed tile";
+    case TransposeKernel::kTall:
+      return "tall strip";
+    case TransposeKernel::kWide:
+      return "wide strip";
+    case TransposeKernel::kPacked:
+      return "packed batch";
+    case TransposeKernel::kSmall:
+      return "small matrices";
+    case TransposeKernel::kElement:
+      return "element tile";
   }
   return "?";
 }
 
 Status validate(const TransposeProblem& p) {
   const int e = p.element_bytes;
-  if (e != 1 && e != 2 && e != 4 && e != 8 && e != 16) return invalid("element_bytes", "must be 1, 2, 4, 8 or 16");
+  if (e != 1 && e != 2 && e != 4 && e != 8 && e != 16)
+    return invalid("element_bytes", "must be 1, 2, 4, 8 or 16");
   if (p.rows < 0) return invalid("rows", "is negative");
   if (p.cols < 0) return invalid("cols", "is negative");
   if (p.batch < 0) return invalid("batch.count", "is negative");
@@ -211,11 +257,14 @@ Status validate(const TransposeProblem& p) {
   if (p.in_address == 0) return invalid("in", "is null");
   if (p.out_address == 0) return invalid("out", "is null");
   const uint64_t align = uint64_t(std::min(e, 4));
-  if (p.in_address % align) return invalid("in", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
-  if (p.out_address % align) return invalid("out", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
+  if (p.in_address % align)
+    return invalid("in", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
+  if (p.out_address % align)
+    return invalid("out", "is not aligned to its element (8- and 16-byte elements: to 4 bytes)");
   if (p.batch > 1 && p.stride_in < 0) return invalid("batch.stride_in", "is negative");
   if (p.batch > 1 && p.stride_out < 0) return invalid("batch.stride_out", "is negative");
-  const int64_t stride_in = p.batch > 1 ? p.stride_in : 0, stride_out = p.batch > 1 ? p.stride_out : 0;
+  const int64_t stride_in = p.batch > 1 ? p.stride_in : 0,
+                stride_out = p.batch > 1 ? p.stride_out : 0;
   int64_t in_bytes = 0, out_bytes = 0, one_out = 0;
   if (!extent(p.rows, p.cols, p.ld_in, p.batch, stride_in, e, in_bytes))
     return invalid("ld_in", "the input reaches beyond 2^63 bytes");
@@ -223,18 +272,22 @@ Status validate(const TransposeProblem& p) {
     return invalid("ld_out", "the output reaches beyond 2^63 bytes");
   if (p.batch > 1) {
     // Output matrices apart from one another, or side by side in common rows.
-    if (!extent(p.cols, p.rows, p.ld_out, 1, 0, 1, one_out)) return invalid("ld_out", "the output reaches beyond 2^63 bytes");
+    if (!extent(p.cols, p.rows, p.ld_out, 1, 0, 1, one_out))
+      return invalid("ld_out", "the output reaches beyond 2^63 bytes");
     const bool apart = stride_out >= one_out;
     const bool beside = stride_out >= p.rows && p.batch - 1 <= (p.ld_out - p.rows) / stride_out;
-    if (!apart && !beside) return invalid("batch.stride_out", "output matrices of the batch share elements");
+    if (!apart && !beside)
+      return invalid("batch.stride_out", "output matrices of the batch share elements");
   }
-  const uint64_t in_end = p.in_address + uint64_t(in_bytes), out_end = p.out_address + uint64_t(out_bytes);
+  const uint64_t in_end = p.in_address + uint64_t(in_bytes),
+                 out_end = p.out_address + uint64_t(out_bytes);
   if (in_end < p.in_address) return invalid("in", "the input reaches beyond the address space");
   if (out_end < p.out_address) return invalid("out", "the output reaches beyond the address space");
   if (p.in_address < out_end && p.out_address < in_end) {
     // Overlapping ranges are fine when both are windows side by side in rows of one pitch.
-    const bool beside = p.batch == 1 && p.ld_in == p.ld_out &&
-                        interleaved(p.ld_in * e, int64_t(p.out_address - p.in_address), p.cols * e, p.rows * e);
+    const bool beside =
+        p.batch == 1 && p.ld_in == p.ld_out &&
+        interleaved(p.ld_in * e, int64_t(p.out_address - p.in_address), p.cols * e, p.rows * e);
     if (!beside) return invalid("out", "overlaps in; use transpose_in_place");
   }
   return {};
@@ -246,9 +299,11 @@ TransposePlan choose(const TransposeProblem& problem, const DeviceLimits& device
 
 std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
   std::string text = "transpose " + std::to_string(p.rows) + " x " + std::to_string(p.cols) + ", " +
-                     std::to_string(p.element_bytes) + "-byte elements, ld_in " + std::to_string(p.ld_in) + ", ld_out " +
-                     std::to_string(p.ld_out) + (p.batch == 1 ? "" : ", batch of " + std::to_string(p.batch)) + "\n";
-  if (Status status = validate(p); !status.ok()) return text + "  refused: " + status.argument + " " + status.message + "\n";
+                     std::to_string(p.element_bytes) + "-byte elements, ld_in " +
+                     std::to_string(p.ld_in) + ", ld_out " + std::to_string(p.ld_out) +
+                     (p.batch == 1 ? "" : ", batch of " + std::to_string(p.batch)) + "\n";
+  if (Status status = validate(p); !status.ok())
+    return text + "  refused: " + status.argument + " " + status.message + "\n";
   const TransposePlan plan = decide(p, device, Notes{&text});
   if (plan.tiles) {
     text += "  tiles: ";
@@ -256,16 +311,19 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
       text += std::to_string(plan.per_tile) + " matrices each";
     else
       text += std::to_string(plan.tile_rows) + " x " + std::to_string(plan.tile_cols) + ", " +
-              std::to_string(plan.tiles_rows) + " down, " + std::to_string(plan.tiles_cols) + " across";
+              std::to_string(plan.tiles_rows) + " down, " + std::to_string(plan.tiles_cols) +
+              " across";
     const int64_t ctas = plan.tiles * (plan.per_tile ? 1 : p.batch);
-    text += "; " + std::to_string(ctas) + " CTAs of " + std::to_string(plan.threads) + " threads on " +
-            std::to_string(device.sm_count) + " SMs\n";
+    text += "; " + std::to_string(ctas) + " CTAs of " + std::to_string(plan.threads) +
+            " threads on " + std::to_string(device.sm_count) + " SMs\n";
   }
-  if (plan.kernel == TransposeKernel::kVector || plan.kernel == TransposeKernel::kRaw || plan.kernel == TransposeKernel::kSkewed)
+  if (plan.kernel == TransposeKernel::kVector || plan.kernel == TransposeKernel::kRaw ||
+      plan.kernel == TransposeKernel::kSkewed)
     text += "  order: down the rows, " + std::to_string(1 << plan.log_column_group) +
             " tile column(s) at a time, so that CTAs running together write neighbouring bytes\n";
   const int64_t bytes = 2 * p.rows * p.cols * p.element_bytes * p.batch;
-  text += "  bytes moved at least: " + std::to_string(bytes) + " (each element read once and written once)\n";
+  text += "  bytes moved at least: " + std::to_string(bytes) +
+          " (each element read once and written once)\n";
   return text;
 }
 

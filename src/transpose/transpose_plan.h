@@ -1,6 +1,7 @@
-// Which kernel a transpose takes, and why: a rule over shape, alignment and device, with no autotuning
-// run. Plain C++ on purpose: the GPU library calls `choose` on every call (tens of nanoseconds, no
-// allocation), and `tilewright explain transpose` prints `explain` on a machine without a GPU.
+// Which kernel a transpose takes, and why: a rule over shape, alignment and device, with no
+// autotuning run. Plain C++ on purpose: the GPU library calls `choose` on every call (tens of
+// nanoseconds, no allocation), and `tilewright explain transpose` prints `explain` on a machine
+// without a GPU.
 //
 // The tile shapes below are the ones compiled; kernels are instantiated from these tables.
 //
@@ -19,11 +20,23 @@ struct TransposeProblem {
   int64_t rows = 0, cols = 0, ld_in = 0, ld_out = 0;  // elements
   int64_t batch = 1, stride_in = 0, stride_out = 0;   // elements
   uint64_t in_address = 0, out_address = 0;           // only their alignment matters to the choice
-  // More than one: the strides are the bitwise or of those of several dimensions, good for alignment only.
+  // More than one: the strides are the bitwise or of those of several dimensions, good for
+  // alignment only.
   int batch_dims = 1;
 };
 
-enum class TransposeKernel { kNothing, kCopy, kVector, kRaw, kSkewed, kTall, kWide, kPacked, kSmall, kElement };
+enum class TransposeKernel {
+  kNothing,
+  kCopy,
+  kVector,
+  kRaw,
+  kSkewed,
+  kTall,
+  kWide,
+  kPacked,
+  kSmall,
+  kElement
+};
 const char* to_string(TransposeKernel kernel);
 
 struct TileConfig {
@@ -31,7 +44,11 @@ struct TileConfig {
 };
 constexpr int kSizes = 5;  // element sizes 1, 2, 4, 8, 16, in this order
 constexpr int size_index(int element_bytes) {
-  return element_bytes == 1 ? 0 : element_bytes == 2 ? 1 : element_bytes == 4 ? 2 : element_bytes == 8 ? 3 : 4;
+  return element_bytes == 1   ? 0
+         : element_bytes == 2 ? 1
+         : element_bytes == 4 ? 2
+         : element_bytes == 8 ? 3
+                              : 4;
 }
 
 // Aligned matrices (vector_tile.cuh): 16-byte accesses on both sides.
@@ -46,23 +63,26 @@ constexpr TileConfig kSkewedTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
 struct RawConfig {
   int row_vectors, out_bytes, threads, min_ctas, align, prefetch;
 };
-constexpr RawConfig kRawTiles[3] = {{16, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 0}};
+constexpr RawConfig kRawTiles[3] = {
+    {16, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 0}};
 constexpr int kStripThreads = 256;
-constexpr int kStripBytes = 16384;    // what a strip or a pack of small matrices aims at in shared memory
-constexpr int kMaxShared = 48 * 1024; // no opt-in needed
-constexpr int kElementTile = 32;      // element_tile.cuh: 32 x 32, any alignment; also grids of a few tiles
+constexpr int kStripBytes =
+    16384;  // what a strip or a pack of small matrices aims at in shared memory
+constexpr int kMaxShared = 48 * 1024;  // no opt-in needed
+constexpr int kElementTile =
+    32;  // element_tile.cuh: 32 x 32, any alignment; also grids of a few tiles
 
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kNothing;
-  bool small_tile = false;                    // kVector: kSmallVectorTiles
-  int tile_rows = 0, tile_cols = 0;           // elements a tile advances by
+  bool small_tile = false;           // kVector: kSmallVectorTiles
+  int tile_rows = 0, tile_cols = 0;  // elements a tile advances by
   int threads = 0;
-  int shared_bytes = 0;                       // dynamic; 0: the kernel's own
-  int64_t tiles_rows = 0, tiles_cols = 0;     // of one matrix
-  int64_t tiles = 0;                          // of one matrix (kPacked, kSmall: of the batch)
-  int log_column_group = 0;                   // log2 of the tile columns walked together (see choose)
-  int log_long = 0;                           // kTall, kWide: log2 of the tile's long side
-  int per_tile = 0;                           // kPacked, kSmall: matrices in a tile
+  int shared_bytes = 0;                    // dynamic; 0: the kernel's own
+  int64_t tiles_rows = 0, tiles_cols = 0;  // of one matrix
+  int64_t tiles = 0;                       // of one matrix (kPacked, kSmall: of the batch)
+  int log_column_group = 0;                // log2 of the tile columns walked together (see choose)
+  int log_long = 0;                        // kTall, kWide: log2 of the tile's long side
+  int per_tile = 0;                        // kPacked, kSmall: matrices in a tile
 };
 
 struct DeviceLimits {

@@ -1,8 +1,9 @@
-// Memory accesses and register permutes of the transpose kernels, written so that the same bodies run
-// on the host: the tile phases are functions of (thread, shared memory, tile), and a test runs all
-// threads of a phase in a loop, with no GPU.
+// Memory accesses and register permutes of the transpose kernels, written so that the same bodies
+// run on the host: the tile phases are functions of (thread, shared memory, tile), and a test runs
+// all threads of a phase in a loop, with no GPU.
 //
-// Tested by tests/unit/transpose/transpose_tile_test.cpp (host), `tilewright-bench transpose --verify` (GPU).
+// Tested by tests/unit/transpose/transpose_tile_test.cpp (host), `tilewright-bench transpose
+// --verify` (GPU).
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,9 @@ TW_DEVICE Vector load_vector(const void* p) {
 #ifdef __CUDA_ARCH__
   uint4 u;
   if constexpr (kCache == Cache::kWholeLines)
-    asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"(p));
+    asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w)
+                 : "l"(p));
   else if constexpr (kCache == Cache::kStreaming)
     u = __ldcs(static_cast<const uint4*>(p));
   else
@@ -124,7 +127,8 @@ TW_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
 #else
   uint64_t both = uint64_t(b) << 32 | a;
   uint32_t out = 0;
-  for (int i = 0; i < 4; ++i) out |= uint32_t(both >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
+  for (int i = 0; i < 4; ++i)
+    out |= uint32_t(both >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
   return out;
 #endif
 }
@@ -138,8 +142,8 @@ TW_DEVICE uint32_t funnel_shift(uint32_t low, uint32_t high, uint32_t shift) {
 #endif
 }
 
-// Transposes a block of kPack x kPack elements held one row a word: x[i] = row i, then x[j] = column j.
-// kPack 4: bytes, eight prmt; kPack 2: halves, two prmt; kPack 1: nothing to do.
+// Transposes a block of kPack x kPack elements held one row a word: x[i] = row i, then x[j] =
+// column j. kPack 4: bytes, eight prmt; kPack 2: halves, two prmt; kPack 1: nothing to do.
 template <int kPack>
 TW_DEVICE void transpose_words(uint32_t (&x)[kPack]) {
   if constexpr (kPack == 4) {

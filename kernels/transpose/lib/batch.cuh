@@ -1,5 +1,6 @@
 // Batch dimensions of a launch: from a linear index to byte offsets on both sides, without hardware
-// division (multiply-high by a precomputed reciprocal; Granlund and Montgomery 1994, round-up variant).
+// division (multiply-high by a precomputed reciprocal; Granlund and Montgomery 1994, round-up
+// variant).
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
 #pragma once

@@ -1,16 +1,17 @@
-// The tile for elements of 4 to 16 bytes at any alignment: asynchronous copies, no staging registers.
+// The tile for elements of 4 to 16 bytes at any alignment: asynchronous copies, no staging
+// registers.
 //
-// Problem: rows that start anywhere rule out vector accesses to the tile's own columns, and shifting
-// vectors in registers (SkewedTile) costs instructions and, worse, registers: occupancy falls below what
-// covers the latency of device memory.
-// Choice, input: the *aligned* 16-byte vectors that cover a tile row go to shared memory as they are, by
-// cp.async. A row of kRowVectors vectors serves kRowVectors - 1 vectors' worth of columns, wherever the
-// row starts; the shift costs nothing, because the reader adds it to its address (a table in shared
-// memory holds each row's start). 16 bytes of padding every kPerVector rows keep the readers off one bank.
-// Choice, output: as in SkewedTile, each output row is cut at its own multiples of kAlign bytes. A thread
-// gathers the kPerVector rows of one 16-byte piece with scalar loads (eight lanes along the output row,
-// four across: free of conflicts up to the shift) and stores it whole.
-// Limits: elements of 4, 8 and 16 bytes, pointers multiples of the element.
+// Problem: rows that start anywhere rule out vector accesses to the tile's own columns, and
+// shifting vectors in registers (SkewedTile) costs instructions and, worse, registers: occupancy
+// falls below what covers the latency of device memory. Choice, input: the *aligned* 16-byte
+// vectors that cover a tile row go to shared memory as they are, by cp.async. A row of kRowVectors
+// vectors serves kRowVectors - 1 vectors' worth of columns, wherever the row starts; the shift
+// costs nothing, because the reader adds it to its address (a table in shared memory holds each
+// row's start). 16 bytes of padding every kPerVector rows keep the readers off one bank. Choice,
+// output: as in SkewedTile, each output row is cut at its own multiples of kAlign bytes. A thread
+// gathers the kPerVector rows of one 16-byte piece with scalar loads (eight lanes along the output
+// row, four across: free of conflicts up to the shift) and stores it whole. Limits: elements of 4,
+// 8 and 16 bytes, pointers multiples of the element.
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
 #pragma once
@@ -19,8 +20,8 @@
 
 namespace tilewright::detail {
 
-// 16 bytes from global to shared memory, asynchronously on the GPU; wait_copies() before the barrier.
-// kPrefetch: L2 fetches that many bytes around (0, 128 or 256).
+// 16 bytes from global to shared memory, asynchronously on the GPU; wait_copies() before the
+// barrier. kPrefetch: L2 fetches that many bytes around (0, 128 or 256).
 template <int kPrefetch>
 TW_DEVICE void copy_async(char* shared, const char* p) {
 #ifdef __CUDA_ARCH__
@@ -41,40 +42,48 @@ TW_DEVICE void wait_copies() {
 #endif
 }
 
-template <int kElement, int kRowVectors, int kOutBytes, int kThreads, int kAlign = 32, int kPrefetch = 0, Cache kStore = Cache::kDefault>
+template <int kElement, int kRowVectors, int kOutBytes, int kThreads, int kAlign = 32,
+          int kPrefetch = 0, Cache kStore = Cache::kDefault>
 struct RawTile {
   using Item = typename Unsigned<kElement>::Type;
   static constexpr int kPerVector = 16 / kElement;
-  static constexpr int kHalo = kAlign / kElement;         // rows before the tile's own
-  static constexpr int kRows = kOutBytes / kElement;      // rows the tile advances by
+  static constexpr int kHalo = kAlign / kElement;     // rows before the tile's own
+  static constexpr int kRows = kOutBytes / kElement;  // rows the tile advances by
   static constexpr int kLoadedRows = kRows + kHalo;
   static constexpr int kCols = (kRowVectors - (kElement < 16 ? 1 : 0)) * kPerVector;
   static constexpr int kThreadCount = kThreads, kElementBytes = kElement;
   static constexpr int kRowBytes = kRowVectors * 16;
-  static constexpr int kDataBytes = (kLoadedRows + kPerVector) / kPerVector * (kPerVector * kRowBytes + 16);
-  static constexpr int kSharedBytes = kDataBytes + kLoadedRows * 4;  // then the table of row offsets
+  static constexpr int kDataBytes =
+      (kLoadedRows + kPerVector) / kPerVector * (kPerVector * kRowBytes + 16);
+  static constexpr int kSharedBytes =
+      kDataBytes + kLoadedRows * 4;  // then the table of row offsets
   static constexpr int kOutChunks = kOutBytes / 16;
-  static constexpr int kRowStep = kThreads / kRowVectors;            // rows the threads load at once
+  static constexpr int kRowStep = kThreads / kRowVectors;  // rows the threads load at once
   static constexpr int kChunkGroups = kOutChunks / 8;
-  static constexpr int kColumnStep = kThreads / kOutChunks;          // columns the threads store at once
+  static constexpr int kColumnStep = kThreads / kOutChunks;  // columns the threads store at once
   static_assert(kElement >= 4, "narrower elements are transposed in registers");
-  static_assert(kThreads % kRowVectors == 0 && kThreads % (kOutChunks * 4) == 0, "a thread keeps its vector and its chunk");
+  static_assert(kThreads % kRowVectors == 0 && kThreads % (kOutChunks * 4) == 0,
+                "a thread keeps its vector and its chunk");
 
   struct Matrix {  // the input as a whole
     const char* base;
     int64_t row_bytes, rows, cols;
   };
 
-  // Where row `row` starts: 16 bytes of padding every kPerVector rows put the rows that eight lanes read
-  // (kPerVector apart) on different banks.
+  // Where row `row` starts: 16 bytes of padding every kPerVector rows put the rows that eight lanes
+  // read (kPerVector apart) on different banks.
   TW_DEVICE static int row_offset(int row) { return row * kRowBytes + row / kPerVector * 16; }
 
   // `first_row` may be negative (the halo of the first tile).
-  TW_DEVICE static void load(int thread, char* shared, const Matrix& m, int64_t first_row, int64_t first_col) {
+  TW_DEVICE static void load(int thread, char* shared, const Matrix& m, int64_t first_row,
+                             int64_t first_col) {
     const char* base = m.base + first_row * m.row_bytes + first_col * kElement;
     for (int row = thread; row < kLoadedRows; row += kThreads)
-      store<uint32_t>(shared + kDataBytes + row * 4,
-                      uint32_t(row_offset(row)) + uint32_t((uint32_t(reinterpret_cast<uintptr_t>(base)) + uint32_t(row) * uint32_t(m.row_bytes)) & 15));
+      store<uint32_t>(
+          shared + kDataBytes + row * 4,
+          uint32_t(row_offset(row)) + uint32_t((uint32_t(reinterpret_cast<uintptr_t>(base)) +
+                                                uint32_t(row) * uint32_t(m.row_bytes)) &
+                                               15));
     // Interior rows: a vector that reaches over the end of its row still lies in the matrix.
     if (first_row >= 1 && first_row + kLoadedRows < m.rows)
       load_rows<true>(thread, shared, m, base, first_row, first_col);
@@ -84,8 +93,8 @@ struct RawTile {
   }
 
   // `tile_row`: index of the tile along rows; out: element (0, 0) of the output.
-  TW_DEVICE static void store_tile(int thread, const char* shared, const Matrix& m, char* out, int64_t out_row_bytes,
-                                   int64_t tile_row, int64_t first_col) {
+  TW_DEVICE static void store_tile(int thread, const char* shared, const Matrix& m, char* out,
+                                   int64_t out_row_bytes, int64_t tile_row, int64_t first_col) {
     if (tile_row >= 1 && (tile_row + 1) * kRows <= m.rows)
       store_columns<true>(thread, shared, m, out, out_row_bytes, tile_row, first_col);
     else
@@ -94,10 +103,11 @@ struct RawTile {
 
  private:
   template <bool kInside>
-  TW_DEVICE static void load_rows(int thread, char* shared, const Matrix& m, const char* base, int64_t first_row,
-                                  int64_t first_col) {
+  TW_DEVICE static void load_rows(int thread, char* shared, const Matrix& m, const char* base,
+                                  int64_t first_row, int64_t first_col) {
     const int vector = thread % kRowVectors;
-    const int64_t row_tail = (m.cols - first_col) * kElement;  // bytes from the tile's first column to the row's end
+    const int64_t row_tail =
+        (m.cols - first_col) * kElement;  // bytes from the tile's first column to the row's end
     const int tail = int(row_tail < kRowBytes ? row_tail : kRowBytes);
     const char* begin = m.base;
     const char* end = m.base + (m.rows - 1) * m.row_bytes + m.cols * kElement;
@@ -126,8 +136,8 @@ struct RawTile {
   }
 
   template <bool kComplete>
-  TW_DEVICE static void store_columns(int thread, const char* shared, const Matrix& m, char* out, int64_t out_row_bytes,
-                                      int64_t tile_row, int64_t first_col) {
+  TW_DEVICE static void store_columns(int thread, const char* shared, const Matrix& m, char* out,
+                                      int64_t out_row_bytes, int64_t tile_row, int64_t first_col) {
     const int64_t first = tile_row * kRows, first_loaded = first - kHalo;
     const int columns = int(m.cols - first_col < kCols ? m.cols - first_col : kCols);
     // A warp: eight chunks along the output row, four columns.
@@ -140,8 +150,10 @@ struct RawTile {
     const int64_t step = kColumnStep * out_row_bytes;
 #pragma unroll 2
     for (; column < columns; column += kColumnStep, to += step) {
-      // first * kElement and 16 * chunk aside, `to` is the output row; chunk * 16 is not a multiple of kAlign.
-      const int skew = int((uint32_t(reinterpret_cast<uintptr_t>(to)) - uint32_t(chunk * 16)) & (kAlign - 1));
+      // first * kElement and 16 * chunk aside, `to` is the output row; chunk * 16 is not a multiple
+      // of kAlign.
+      const int skew =
+          int((uint32_t(reinterpret_cast<uintptr_t>(to)) - uint32_t(chunk * 16)) & (kAlign - 1));
       const int row = chunk_row - skew / kElement;  // of the loaded rows
       char* target = to - skew;
       const int64_t r = first_loaded + row;
@@ -150,7 +162,8 @@ struct RawTile {
       for (int e = 0; e < kPerVector; ++e) {
         // Rows beyond the matrix were not loaded.
         if (kComplete || (r + e >= 0 && r + e < m.rows))
-          x[e] = detail::load<Item>(shared + detail::load<uint32_t>(table + (row + e) * 4) + column * kElement);
+          x[e] = detail::load<Item>(shared + detail::load<uint32_t>(table + (row + e) * 4) +
+                                    column * kElement);
         else
           x[e] = Item{};
       }

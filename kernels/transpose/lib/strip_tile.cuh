@@ -1,13 +1,14 @@
 // Tiles for matrices with one short side, and for batches of matrices smaller than a tile.
 //
-// Problem: a matrix of 2^20 x 3 has rows of 12 bytes; a square tile would be almost empty. But where the
-// short rows lie one after the other, that side is simply a stream of bytes.
-// Choice: move the stream in 16-byte vectors through shared memory as it is, and gather (or scatter) the
-// elements there. One unit (4 bytes or the element) of padding every 128 bytes keeps strides that are
-// powers of two off one bank; other strides conflict at most a few ways, which the copy rate hides.
-//   TallStrip    rows x K, ld_in == K: stream in, K rows out, cut at their sectors (as in SkewedTile)
-//   WideStrip    K x cols, ld_out == K: K rows in, stream out
-//   PackedBatch  whole small matrices back to back on both sides: stream in, stream out
+// Problem: a matrix of 2^20 x 3 has rows of 12 bytes; a square tile would be almost empty. But
+// where the short rows lie one after the other, that side is simply a stream of bytes. Choice: move
+// the stream in 16-byte vectors through shared memory as it is, and gather (or scatter) the
+// elements there. One unit (4 bytes or the element) of padding every 128 bytes keeps strides that
+// are powers of two off one bank; other strides conflict at most a few ways, which the copy rate
+// hides.
+//   TallStrip    rows x K, ld_in == K: stream in, K rows out, cut at their sectors (as in
+//   SkewedTile) WideStrip    K x cols, ld_out == K: K rows in, stream out PackedBatch  whole small
+//   matrices back to back on both sides: stream in, stream out
 // Limits: pointers are multiples of the element.
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
@@ -28,10 +29,16 @@ struct Stream {
   // Where byte `b` of the stream lies in shared memory.
   TW_DEVICE static int padded(int b) { return b + (b >> 7) * kUnit; }
   // Shared memory for a stream of `bytes` bytes that starts anywhere in a vector.
-  static constexpr int shared_bytes(int bytes) { return (bytes + 32) + ((bytes + 32) / 128 + 1) * kUnit; }
+  static constexpr int shared_bytes(int bytes) {
+    return (bytes + 32) + ((bytes + 32) / 128 + 1) * kUnit;
+  }
 
-  TW_DEVICE static Item item(const char* shared, int b) { return detail::load<Item>(shared + padded(b)); }
-  TW_DEVICE static void put_item(char* shared, int b, Item x) { store<Item>(shared + padded(b), x); }
+  TW_DEVICE static Item item(const char* shared, int b) {
+    return detail::load<Item>(shared + padded(b));
+  }
+  TW_DEVICE static void put_item(char* shared, int b, Item x) {
+    store<Item>(shared + padded(b), x);
+  }
 
   TW_DEVICE static void set_item(Vector& v, int e, Item x) {
     if constexpr (kElement == 16)
@@ -76,15 +83,18 @@ struct Stream {
     }
   }
 
-  // Bytes [begin, end) of global memory to shared memory; the byte at `origin` (aligned to 16) is stream byte 0.
-  TW_DEVICE static void load_stream(int thread, char* shared, const char* origin, const char* begin, const char* end) {
+  // Bytes [begin, end) of global memory to shared memory; the byte at `origin` (aligned to 16) is
+  // stream byte 0.
+  TW_DEVICE static void load_stream(int thread, char* shared, const char* origin, const char* begin,
+                                    const char* end) {
     const char* first = begin - (reinterpret_cast<uintptr_t>(begin) & 15);
     int vectors = int((end - first + 15) >> 4), base = int(first - origin);
     for (int i0 = thread; i0 < vectors; i0 += 4 * kThreads) {
       Vector v[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k)
-        if (i0 + k * kThreads < vectors) v[k] = load_within(first + (i0 + k * kThreads) * 16, begin, end);
+        if (i0 + k * kThreads < vectors)
+          v[k] = load_within(first + (i0 + k * kThreads) * 16, begin, end);
 #pragma unroll
       for (int k = 0; k < 4; ++k)
         if (i0 + k * kThreads < vectors) put_vector(shared, base + (i0 + k * kThreads) * 16, v[k]);
@@ -122,8 +132,8 @@ struct Stream {
   }
 };
 
-// rows x cols, rows contiguous (ld_in == cols). A tile advances by 2^log_rows rows (2^log_rows elements are a
-// multiple of 128 bytes).
+// rows x cols, rows contiguous (ld_in == cols). A tile advances by 2^log_rows rows (2^log_rows
+// elements are a multiple of 128 bytes).
 template <int kElement, int kThreads>
 struct TallStrip {
   using S = Stream<kElement, kThreads>;
@@ -134,15 +144,20 @@ struct TallStrip {
     int64_t out_row_bytes, rows;
     int cols, log_rows;
   };
-  static int shared_bytes(int log_rows, int cols) { return S::shared_bytes(((1 << log_rows) + kHalo) * cols * kElement); }
-  static int64_t tiles(int64_t rows, int log_rows) { return (rows + kHalo - 1 + (int64_t(1) << log_rows) - 1) >> log_rows; }
+  static int shared_bytes(int log_rows, int cols) {
+    return S::shared_bytes(((1 << log_rows) + kHalo) * cols * kElement);
+  }
+  static int64_t tiles(int64_t rows, int log_rows) {
+    return (rows + kHalo - 1 + (int64_t(1) << log_rows) - 1) >> log_rows;
+  }
 
   TW_DEVICE static void load(int thread, char* shared, const Strip& s, int64_t tile) {
     int64_t first = (tile << s.log_rows) - kHalo, last = (tile + 1) << s.log_rows;
     const char* start = s.in + first * s.cols * kElement;
     const char* origin = start - (reinterpret_cast<uintptr_t>(start) & 15);
     int64_t low = first < 0 ? 0 : first, high = last < s.rows ? last : s.rows;
-    S::load_stream(thread, shared, origin, s.in + low * s.cols * kElement, s.in + high * s.cols * kElement);
+    S::load_stream(thread, shared, origin, s.in + low * s.cols * kElement,
+                   s.in + high * s.cols * kElement);
   }
 
   TW_DEVICE static void store_tile(int thread, const char* shared, const Strip& s, int64_t tile) {
@@ -174,7 +189,8 @@ struct TallStrip {
   static constexpr TW_DEVICE int log2_of(int n) { return n <= 1 ? 0 : 1 + log2_of(n / 2); }
 };
 
-// rows x cols, output rows contiguous (ld_out == rows). A tile is 2^log_cols columns (a multiple of 128 bytes).
+// rows x cols, output rows contiguous (ld_out == rows). A tile is 2^log_cols columns (a multiple of
+// 128 bytes).
 template <int kElement, int kThreads>
 struct WideStrip {
   using S = Stream<kElement, kThreads>;
@@ -184,8 +200,12 @@ struct WideStrip {
     int64_t in_row_bytes, cols;
     int rows, log_cols;
   };
-  static int shared_bytes(int log_cols, int rows) { return S::shared_bytes((1 << log_cols) * rows * kElement); }
-  static int64_t tiles(int64_t cols, int log_cols) { return (cols + (int64_t(1) << log_cols) - 1) >> log_cols; }
+  static int shared_bytes(int log_cols, int rows) {
+    return S::shared_bytes((1 << log_cols) * rows * kElement);
+  }
+  static int64_t tiles(int64_t cols, int log_cols) {
+    return (cols + (int64_t(1) << log_cols) - 1) >> log_cols;
+  }
 
   TW_DEVICE static void load(int thread, char* shared, const Strip& s, int64_t tile) {
     int64_t first = tile << s.log_cols;
@@ -194,7 +214,9 @@ struct WideStrip {
     int log_vectors = s.log_cols - TallStrip<kElement, kThreads>::log2_of(S::kPerVector);
     const char* begin = s.in;
     const char* end = s.in + (s.rows - 1) * s.in_row_bytes + s.cols * kElement;
-    int regular = s.rows << log_vectors;  // then one vector more for each row: the one its misalignment reaches into
+    int regular =
+        s.rows
+        << log_vectors;  // then one vector more for each row: the one its misalignment reaches into
     for (int u0 = thread; u0 < regular + s.rows; u0 += 4 * kThreads) {
       Vector v[4];
       int at[4], row[4];
@@ -207,7 +229,8 @@ struct WideStrip {
         if (u < regular + s.rows) {
           const char* p = s.in + row[k] * s.in_row_bytes + first * kElement;
           int shift = int(reinterpret_cast<uintptr_t>(p) & 15);
-          at[k] = vector * S::kPerVector - shift / kElement;  // column of the vector's first element
+          at[k] =
+              vector * S::kPerVector - shift / kElement;  // column of the vector's first element
           if (at[k] < count) v[k] = S::load_within(p - shift + vector * 16, begin, end);
         }
       }
@@ -217,7 +240,8 @@ struct WideStrip {
         if (at[k] >= 0 && at[k] + S::kPerVector <= count) {
           int b = lead + (at[k] * s.rows + row[k]) * kElement;
 #pragma unroll
-          for (int e = 0; e < S::kPerVector; ++e, b += s.rows * kElement) S::put_item(shared, b, S::get_item(v[k], e));
+          for (int e = 0; e < S::kPerVector; ++e, b += s.rows * kElement)
+            S::put_item(shared, b, S::get_item(v[k], e));
           continue;
         }
 #pragma unroll
@@ -252,14 +276,17 @@ struct PackedBatch {
     int64_t count;
     int rows, cols, per_tile;
   };
-  static int shared_bytes(int per_tile, int rows, int cols) { return S::shared_bytes(per_tile * rows * cols * kElement); }
+  static int shared_bytes(int per_tile, int rows, int cols) {
+    return S::shared_bytes(per_tile * rows * cols * kElement);
+  }
   static int64_t tiles(int64_t count, int per_tile) { return (count + per_tile - 1) / per_tile; }
 
   TW_DEVICE static void load(int thread, char* shared, const Pack& p, int64_t tile) {
     int64_t size = int64_t(p.rows) * p.cols * kElement, first = tile * p.per_tile;
     int64_t last = first + p.per_tile < p.count ? first + p.per_tile : p.count;
     const char* begin = p.in + first * size;
-    S::load_stream(thread, shared, begin - (reinterpret_cast<uintptr_t>(begin) & 15), begin, p.in + last * size);
+    S::load_stream(thread, shared, begin - (reinterpret_cast<uintptr_t>(begin) & 15), begin,
+                   p.in + last * size);
   }
 
   TW_DEVICE static void store_tile(int thread, const char* shared, const Pack& p, int64_t tile) {
@@ -274,14 +301,18 @@ struct PackedBatch {
     if constexpr (kElement < 4) {
       // Blocks of kPack x kPack elements: words on both sides, transposed in registers.
       constexpr int kPack = 4 / kElement;
-      if (p.rows % kPack == 0 && p.cols % kPack == 0 && lead % 4 == 0 && !(reinterpret_cast<uintptr_t>(begin) & 3)) {
-        const int words = p.rows / kPack, blocks = words * (p.cols / kPack), all = int(last - first) * blocks;
+      if (p.rows % kPack == 0 && p.cols % kPack == 0 && lead % 4 == 0 &&
+          !(reinterpret_cast<uintptr_t>(begin) & 3)) {
+        const int words = p.rows / kPack, blocks = words * (p.cols / kPack),
+                  all = int(last - first) * blocks;
         for (int u = thread; u < all; u += kThreads) {
-          const int which = u / blocks, rest = u - which * blocks, q = rest / words, g = rest - q * words;
+          const int which = u / blocks, rest = u - which * blocks, q = rest / words,
+                    g = rest - q * words;
           const int source = lead + (which * matrix + g * kPack * p.cols + q * kPack) * kElement;
           uint32_t x[kPack];
 #pragma unroll
-          for (int k = 0; k < kPack; ++k) x[k] = detail::load<uint32_t>(shared + S::padded(source + k * p.cols * kElement));
+          for (int k = 0; k < kPack; ++k)
+            x[k] = detail::load<uint32_t>(shared + S::padded(source + k * p.cols * kElement));
           transpose_words<kPack>(x);
           char* to = begin + (which * matrix + q * kPack * p.rows + g * kPack) * kElement;
 #pragma unroll
@@ -291,7 +322,8 @@ struct PackedBatch {
       }
     }
     for (int i = thread; i < vectors; i += kThreads) {
-      int o = i * S::kPerVector - skip;  // output element, within the tile; negative before its start
+      int o =
+          i * S::kPerVector - skip;  // output element, within the tile; negative before its start
       int from = o < 0 ? 0 : o;
       int which = from / matrix, rest = from % matrix, c = rest / p.rows, r = rest % p.rows;
       int source = which * matrix + r * p.cols + c;
@@ -312,8 +344,9 @@ struct PackedBatch {
   }
 };
 
-// Matrices smaller than a tile, each at its own place (a permutation's inner dimensions): a CTA takes
-// `per_tile` of them. `places` in shared memory holds their offsets, two 8-byte values a matrix.
+// Matrices smaller than a tile, each at its own place (a permutation's inner dimensions): a CTA
+// takes `per_tile` of them. `places` in shared memory holds their offsets, two 8-byte values a
+// matrix.
 template <int kElement, int kThreads>
 struct SmallMatrices {
   using S = Stream<kElement, kThreads>;
@@ -321,25 +354,33 @@ struct SmallMatrices {
     int64_t in_row_bytes, out_row_bytes;
     Divisor matrix, rows, cols;  // rows * cols, rows, cols
   };
-  static int shared_bytes(int per_tile, int rows, int cols) { return per_tile * 16 + S::shared_bytes(per_tile * rows * cols * kElement); }
+  static int shared_bytes(int per_tile, int rows, int cols) {
+    return per_tile * 16 + S::shared_bytes(per_tile * rows * cols * kElement);
+  }
 
-  TW_DEVICE static void load(int thread, char* data, const int64_t* places, const Shape& s, const char* in, int count) {
+  TW_DEVICE static void load(int thread, char* data, const int64_t* places, const Shape& s,
+                             const char* in, int count) {
     const uint32_t all = uint32_t(count) * s.matrix.value;
 #pragma unroll 4
     for (uint32_t u = uint32_t(thread); u < all; u += kThreads) {
       const uint32_t which = s.matrix.quotient(u), rest = u - which * s.matrix.value;
       const uint32_t r = s.cols.quotient(rest), c = rest - r * s.cols.value;
-      S::put_item(data, int(u) * kElement, detail::load<typename S::Item>(in + places[2 * which] + int64_t(r) * s.in_row_bytes + c * kElement));
+      S::put_item(data, int(u) * kElement,
+                  detail::load<typename S::Item>(in + places[2 * which] +
+                                                 int64_t(r) * s.in_row_bytes + c * kElement));
     }
   }
-  TW_DEVICE static void store_tile(int thread, const char* data, const int64_t* places, const Shape& s, char* out, int count) {
+  TW_DEVICE static void store_tile(int thread, const char* data, const int64_t* places,
+                                   const Shape& s, char* out, int count) {
     const uint32_t all = uint32_t(count) * s.matrix.value;
 #pragma unroll 4
     for (uint32_t u = uint32_t(thread); u < all; u += kThreads) {
       const uint32_t which = s.matrix.quotient(u), rest = u - which * s.matrix.value;
       const uint32_t c = s.rows.quotient(rest), r = rest - c * s.rows.value;
       const int from = int(which * s.matrix.value + r * s.cols.value + c) * kElement;
-      store<typename S::Item>(out + places[2 * which + 1] + int64_t(c) * s.out_row_bytes + r * kElement, S::item(data, from));
+      store<typename S::Item>(
+          out + places[2 * which + 1] + int64_t(c) * s.out_row_bytes + r * kElement,
+          S::item(data, from));
     }
   }
 };

@@ -1,6 +1,4 @@
 // transpose(): validation, the plan, and the kernels' launch. The tile bodies are in *_tile.cuh.
-#include "tilewright/transpose.h"
-
 #include <algorithm>
 #include <atomic>
 
@@ -9,6 +7,7 @@
 #include "raw_tile.cuh"
 #include "skewed_tile.cuh"
 #include "strip_tile.cuh"
+#include "tilewright/transpose.h"
 #include "vector_tile.cuh"
 
 namespace tilewright::detail {
@@ -22,9 +21,9 @@ struct Launch {
   const char* in;
   char* out;
   int64_t in_row_bytes, out_row_bytes, rows, cols;
-  Divisor tiles;            // CTAs of one matrix
+  Divisor tiles;  // CTAs of one matrix
   uint32_t tiles_rows, tiles_cols, log_group;
-  uint32_t first_batch;     // batches of one launch: [first_batch, first_batch + grid / tiles)
+  uint32_t first_batch;  // batches of one launch: [first_batch, first_batch + grid / tiles)
   BatchDims dims;
 };
 
@@ -42,8 +41,8 @@ __device__ __forceinline__ Place place(const Launch& a) {
   return {a.in + in, a.out + out, blockIdx.x - batch * a.tiles.value};
 }
 
-// Down the rows, 2^log_group tile columns at a time. One matrix: grid (tile rows << log_group, column groups), no
-// division. A batch: linear, whole groups (the last may reach past the matrix).
+// Down the rows, 2^log_group tile columns at a time. One matrix: grid (tile rows << log_group,
+// column groups), no division. A batch: linear, whole groups (the last may reach past the matrix).
 template <bool kBatched>
 __device__ __forceinline__ Place walk(const Launch& a, uint32_t& tile_row, uint32_t& tile_col) {
   uint32_t x = blockIdx.x, group = blockIdx.y;
@@ -62,20 +61,23 @@ __device__ __forceinline__ Place walk(const Launch& a, uint32_t& tile_row, uint3
 extern __shared__ __align__(128) char shared_bytes[];
 
 template <class Tile, int kMinCtas, bool kBatched>
-__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas) vector_kernel(const __grid_constant__ Launch a) {
+__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
+    vector_kernel(const __grid_constant__ Launch a) {
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
   int64_t row = int64_t(tile_row) * Tile::kRows, col = int64_t(tile_col) * Tile::kCols;
-  Tile::load(threadIdx.x, shared_bytes, at.in + row * a.in_row_bytes + col * Tile::kElementBytes, a.in_row_bytes,
-             a.rows - row, a.cols - col);
+  Tile::load(threadIdx.x, shared_bytes, at.in + row * a.in_row_bytes + col * Tile::kElementBytes,
+             a.in_row_bytes, a.rows - row, a.cols - col);
   __syncthreads();
-  Tile::store_tile(threadIdx.x, shared_bytes, at.out + col * a.out_row_bytes + row * Tile::kElementBytes,
-                   a.out_row_bytes, a.rows - row, a.cols - col);
+  Tile::store_tile(threadIdx.x, shared_bytes,
+                   at.out + col * a.out_row_bytes + row * Tile::kElementBytes, a.out_row_bytes,
+                   a.rows - row, a.cols - col);
 }
 
 template <class Tile, int kMinCtas, bool kBatched>
-__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas) skewed_kernel(const __grid_constant__ Launch a) {
+__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
+    skewed_kernel(const __grid_constant__ Launch a) {
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
@@ -84,11 +86,13 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas) skewed_kernel(co
   typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
   Tile::load(threadIdx.x, shared_bytes, m, first_row, col);
   __syncthreads();
-  Tile::store_tile(threadIdx.x, shared_bytes, at.out, a.out_row_bytes, tile_row, col, a.rows, a.cols);
+  Tile::store_tile(threadIdx.x, shared_bytes, at.out, a.out_row_bytes, tile_row, col, a.rows,
+                   a.cols);
 }
 
 template <class Tile, int kMinCtas, bool kBatched>
-__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas) raw_kernel(const __grid_constant__ Launch a) {
+__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
+    raw_kernel(const __grid_constant__ Launch a) {
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
@@ -100,7 +104,8 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas) raw_kernel(const
 }
 
 template <int kElement>
-__global__ void __launch_bounds__(plan::kStripThreads) tall_kernel(const __grid_constant__ Launch a, int log_rows) {
+__global__ void __launch_bounds__(plan::kStripThreads)
+    tall_kernel(const __grid_constant__ Launch a, int log_rows) {
   using Tile = TallStrip<kElement, plan::kStripThreads>;
   Place at = place(a);
   typename Tile::Strip s{at.in, at.out, a.out_row_bytes, a.rows, int(a.cols), log_rows};
@@ -110,7 +115,8 @@ __global__ void __launch_bounds__(plan::kStripThreads) tall_kernel(const __grid_
 }
 
 template <int kElement>
-__global__ void __launch_bounds__(plan::kStripThreads) wide_kernel(const __grid_constant__ Launch a, int log_cols) {
+__global__ void __launch_bounds__(plan::kStripThreads)
+    wide_kernel(const __grid_constant__ Launch a, int log_cols) {
   using Tile = WideStrip<kElement, plan::kStripThreads>;
   Place at = place(a);
   typename Tile::Strip s{at.in, at.out, a.in_row_bytes, a.cols, int(a.rows), log_cols};
@@ -121,7 +127,8 @@ __global__ void __launch_bounds__(plan::kStripThreads) wide_kernel(const __grid_
 
 template <int kElement>
 __global__ void __launch_bounds__(plan::kStripThreads)
-    packed_kernel(const char* in, char* out, int64_t count, int rows, int cols, int per_tile, int64_t first_tile) {
+    packed_kernel(const char* in, char* out, int64_t count, int rows, int cols, int per_tile,
+                  int64_t first_tile) {
   using Tile = PackedBatch<kElement, plan::kStripThreads>;
   typename Tile::Pack p{in, out, count, rows, cols, per_tile};
   Tile::load(threadIdx.x, shared_bytes, p, first_tile + blockIdx.x);
@@ -131,14 +138,17 @@ __global__ void __launch_bounds__(plan::kStripThreads)
 
 template <int kElement>
 __global__ void __launch_bounds__(plan::kStripThreads)
-    small_kernel(const __grid_constant__ Launch a, const __grid_constant__ typename SmallMatrices<kElement, plan::kStripThreads>::Shape s,
+    small_kernel(const __grid_constant__ Launch a,
+                 const __grid_constant__
+                 typename SmallMatrices<kElement, plan::kStripThreads>::Shape s,
                  uint32_t batch, int per_tile) {
   using Tile = SmallMatrices<kElement, plan::kStripThreads>;
   const uint32_t first = blockIdx.x * uint32_t(per_tile);
   const int count = int(min(uint32_t(per_tile), batch - first));
   int64_t* places = reinterpret_cast<int64_t*>(shared_bytes);
   char* data = shared_bytes + per_tile * 16;
-  for (int i = threadIdx.x; i < count; i += plan::kStripThreads) a.dims.offsets(first + i, places[2 * i], places[2 * i + 1]);
+  for (int i = threadIdx.x; i < count; i += plan::kStripThreads)
+    a.dims.offsets(first + i, places[2 * i], places[2 * i + 1]);
   __syncthreads();
   Tile::load(threadIdx.x, data, places, s, a.in, count);
   __syncthreads();
@@ -149,34 +159,41 @@ constexpr int64_t kMaxGrid = 2147483647;
 
 // Launches over all matrices, in pieces where the grid's limit asks for it.
 template <class Kernel, class... More>
-Status launch_all(Kernel kernel, Launch a, int64_t tiles, int64_t batch, int threads, int shared, cudaStream_t stream,
-                  More... more) {
+Status launch_all(Kernel kernel, Launch a, int64_t tiles, int64_t batch, int threads, int shared,
+                  cudaStream_t stream, More... more) {
   if (tiles > kMaxGrid || batch > kMaxGrid)
-    return {StatusCode::kUnsupported, batch > kMaxGrid ? "batch.count" : "rows", "more than 2^31 - 1 tiles", 0};
+    return {StatusCode::kUnsupported, batch > kMaxGrid ? "batch.count" : "rows",
+            "more than 2^31 - 1 tiles", 0};
   const int64_t per_launch = kMaxGrid / tiles;
   for (int64_t first = 0; first < batch; first += per_launch) {
     a.first_batch = uint32_t(first);
     const int64_t count = std::min(per_launch, batch - first);
-    if (Status s = launch(kernel, dim3(unsigned(tiles * count)), threads, shared, stream, a, more...); !s.ok()) return s;
+    if (Status s =
+            launch(kernel, dim3(unsigned(tiles * count)), threads, shared, stream, a, more...);
+        !s.ok())
+      return s;
   }
   return {};
 }
 
 // A tile kernel over one matrix (two-dimensional grid) or a batch (linear grid).
 template <class One, class Many>
-Status launch_tiles(One one, Many many, Launch a, const TransposePlan& plan, int64_t batch, int threads, int shared,
-                    cudaStream_t stream) {
-  const int64_t groups = (plan.tiles_cols + (1 << plan.log_column_group) - 1) >> plan.log_column_group;
+Status launch_tiles(One one, Many many, Launch a, const TransposePlan& plan, int64_t batch,
+                    int threads, int shared, cudaStream_t stream) {
+  const int64_t groups =
+      (plan.tiles_cols + (1 << plan.log_column_group) - 1) >> plan.log_column_group;
   const int64_t across = plan.tiles_rows << plan.log_column_group;
   if (batch == 1 && groups <= 65535 && across <= kMaxGrid)
     return launch(one, dim3(unsigned(across), unsigned(groups)), threads, shared, stream, a);
-  if (across * groups > kMaxGrid) return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 tiles", 0};
+  if (across * groups > kMaxGrid)
+    return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 tiles", 0};
   a.tiles = Divisor(uint32_t(across * groups));
   return launch_all(many, a, across * groups, batch, threads, shared, stream);
 }
 
 template <int kElement>
-Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims, cudaStream_t stream) {
+Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims,
+           cudaStream_t stream) {
   constexpr int i = plan::size_index(kElement);
   Launch a{};
   a.in = reinterpret_cast<const char*>(p.in_address);
@@ -196,20 +213,25 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
     case TransposeKernel::kVector: {
       if (plan.small_tile) {
         constexpr plan::TileConfig c = plan::kSmallVectorTiles[i];
-        using Tile = VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
-        return launch_tiles(vector_kernel<Tile, c.min_ctas, false>, vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
+        using Tile =
+            VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
+        return launch_tiles(vector_kernel<Tile, c.min_ctas, false>,
+                            vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
                             Tile::kSharedBytes, stream);
       }
       constexpr plan::TileConfig c = plan::kVectorTiles[i];
-      using Tile = VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
-      return launch_tiles(vector_kernel<Tile, c.min_ctas, false>, vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
-                            Tile::kSharedBytes, stream);
+      using Tile =
+          VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
+      return launch_tiles(vector_kernel<Tile, c.min_ctas, false>,
+                          vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
+                          Tile::kSharedBytes, stream);
     }
     case TransposeKernel::kSkewed:
       if constexpr (kElement < 4) {
         constexpr plan::TileConfig c = plan::kSkewedTiles[i];
         using Tile = SkewedTile<kElement, c.rows, c.cols, c.threads>;
-        return launch_tiles(skewed_kernel<Tile, c.min_ctas, false>, skewed_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
+        return launch_tiles(skewed_kernel<Tile, c.min_ctas, false>,
+                            skewed_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
                             Tile::kSharedBytes, stream);
       }
       break;
@@ -217,39 +239,51 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
       if constexpr (kElement >= 4) {
         constexpr plan::RawConfig c = plan::kRawTiles[i - 2];
         using Tile = RawTile<kElement, c.row_vectors, c.out_bytes, c.threads, c.align, c.prefetch>;
-        return launch_tiles(raw_kernel<Tile, c.min_ctas, false>, raw_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
-                            Tile::kSharedBytes, stream);
+        return launch_tiles(raw_kernel<Tile, c.min_ctas, false>, raw_kernel<Tile, c.min_ctas, true>,
+                            a, plan, p.batch, c.threads, Tile::kSharedBytes, stream);
       }
       break;
     case TransposeKernel::kTall:
-      return launch_all(tall_kernel<kElement>, a, plan.tiles, p.batch, plan.threads,
-                        TallStrip<kElement, plan::kStripThreads>::shared_bytes(plan.log_long, int(p.cols)), stream, plan.log_long);
+      return launch_all(
+          tall_kernel<kElement>, a, plan.tiles, p.batch, plan.threads,
+          TallStrip<kElement, plan::kStripThreads>::shared_bytes(plan.log_long, int(p.cols)),
+          stream, plan.log_long);
     case TransposeKernel::kWide:
-      return launch_all(wide_kernel<kElement>, a, plan.tiles, p.batch, plan.threads,
-                        WideStrip<kElement, plan::kStripThreads>::shared_bytes(plan.log_long, int(p.rows)), stream, plan.log_long);
+      return launch_all(
+          wide_kernel<kElement>, a, plan.tiles, p.batch, plan.threads,
+          WideStrip<kElement, plan::kStripThreads>::shared_bytes(plan.log_long, int(p.rows)),
+          stream, plan.log_long);
     case TransposeKernel::kPacked: {
-      const int shared = PackedBatch<kElement, plan::kStripThreads>::shared_bytes(plan.per_tile, int(p.rows), int(p.cols));
+      const int shared = PackedBatch<kElement, plan::kStripThreads>::shared_bytes(
+          plan.per_tile, int(p.rows), int(p.cols));
       for (int64_t first = 0; first < plan.tiles; first += kMaxGrid)
-        if (Status s = launch(packed_kernel<kElement>, dim3(unsigned(std::min(kMaxGrid, plan.tiles - first))), plan.threads, shared,
-                              stream, a.in, a.out, p.batch, int(p.rows), int(p.cols), plan.per_tile, first);
+        if (Status s = launch(packed_kernel<kElement>,
+                              dim3(unsigned(std::min(kMaxGrid, plan.tiles - first))), plan.threads,
+                              shared, stream, a.in, a.out, p.batch, int(p.rows), int(p.cols),
+                              plan.per_tile, first);
             !s.ok())
           return s;
       return {};
     }
     case TransposeKernel::kSmall: {
       using Tile = SmallMatrices<kElement, plan::kStripThreads>;
-      if (p.batch > kMaxGrid) return {StatusCode::kUnsupported, "batch.count", "more than 2^31 - 1 matrices", 0};
-      const typename Tile::Shape shape{a.in_row_bytes, a.out_row_bytes, Divisor(uint32_t(p.rows * p.cols)), Divisor(uint32_t(p.rows)),
-                                       Divisor(uint32_t(p.cols))};
+      if (p.batch > kMaxGrid)
+        return {StatusCode::kUnsupported, "batch.count", "more than 2^31 - 1 matrices", 0};
+      const typename Tile::Shape shape{a.in_row_bytes, a.out_row_bytes,
+                                       Divisor(uint32_t(p.rows * p.cols)),
+                                       Divisor(uint32_t(p.rows)), Divisor(uint32_t(p.cols))};
       return launch(small_kernel<kElement>, dim3(unsigned(plan.tiles)), plan.threads,
-                    Tile::shared_bytes(plan.per_tile, int(p.rows), int(p.cols)), stream, a, shape, uint32_t(p.batch), plan.per_tile);
+                    Tile::shared_bytes(plan.per_tile, int(p.rows), int(p.cols)), stream, a, shape,
+                    uint32_t(p.batch), plan.per_tile);
     }
     case TransposeKernel::kElement: {
       using Tile = ElementTile<kElement, 256>;
-      return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan, p.batch, 256, Tile::kSharedBytes, stream);
+      return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,
+                          p.batch, 256, Tile::kSharedBytes, stream);
     }
     case TransposeKernel::kNothing:
-    case TransposeKernel::kCopy: break;
+    case TransposeKernel::kCopy:
+      break;
   }
   return {StatusCode::kUnsupported, "", "no kernel for this plan", 0};
 }
@@ -264,20 +298,27 @@ plan::DeviceLimits device_limits() {
   if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return limits;
   int sms = sm_counts[device].load(std::memory_order_relaxed);
   if (sms == 0) {
-    if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return limits;
+    if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+      return limits;
     sm_counts[device].store(sms, std::memory_order_relaxed);
   }
   limits.sm_count = sms;
   return limits;
 }
 
-Status run_transpose(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims, cudaStream_t stream) {
+Status run_transpose(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims,
+                     cudaStream_t stream) {
   switch (p.element_bytes) {
-    case 1: return run<1>(p, plan, dims, stream);
-    case 2: return run<2>(p, plan, dims, stream);
-    case 4: return run<4>(p, plan, dims, stream);
-    case 8: return run<8>(p, plan, dims, stream);
-    default: return run<16>(p, plan, dims, stream);
+    case 1:
+      return run<1>(p, plan, dims, stream);
+    case 2:
+      return run<2>(p, plan, dims, stream);
+    case 4:
+      return run<4>(p, plan, dims, stream);
+    case 8:
+      return run<8>(p, plan, dims, stream);
+    default:
+      return run<16>(p, plan, dims, stream);
   }
 }
 
@@ -285,8 +326,9 @@ Status run_transpose(const TransposeProblem& p, const TransposePlan& plan, const
 
 namespace tilewright {
 
-Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows, int64_t cols,
-                 int element_bytes, const Batch& batch, cudaStream_t stream) noexcept {
+Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
+                 int64_t cols, int element_bytes, const Batch& batch,
+                 cudaStream_t stream) noexcept {
   plan::TransposeProblem p;
   p.element_bytes = element_bytes;
   p.rows = rows;
@@ -303,17 +345,20 @@ Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64
   if (plan.kernel == plan::TransposeKernel::kNothing) return {};
   if (plan.kernel == plan::TransposeKernel::kCopy) {
     const size_t bytes = size_t(rows * cols) * size_t(element_bytes);
-    const bool dense = batch.count == 1 || (batch.stride_in == rows * cols && batch.stride_out == rows * cols);
+    const bool dense =
+        batch.count == 1 || (batch.stride_in == rows * cols && batch.stride_out == rows * cols);
     cudaError_t error =
-        dense ? cudaMemcpyAsync(out, in, bytes * size_t(batch.count), cudaMemcpyDeviceToDevice, stream)
+        dense ? cudaMemcpyAsync(out, in, bytes * size_t(batch.count), cudaMemcpyDeviceToDevice,
+                                stream)
               : cudaMemcpy2DAsync(out, size_t(batch.stride_out) * size_t(element_bytes), in,
-                                  size_t(batch.stride_in) * size_t(element_bytes), bytes, size_t(batch.count),
-                                  cudaMemcpyDeviceToDevice, stream);
+                                  size_t(batch.stride_in) * size_t(element_bytes), bytes,
+                                  size_t(batch.count), cudaMemcpyDeviceToDevice, stream);
     return error == cudaSuccess ? Status{} : detail::launch_failed(error);
   }
   detail::BatchDims dims;
   if (batch.count > 1 && plan.kernel != plan::TransposeKernel::kPacked) {
-    if (batch.count > 2147483647) return {StatusCode::kUnsupported, "batch.count", "more than 2^31 - 1 matrices", 0};
+    if (batch.count > 2147483647)
+      return {StatusCode::kUnsupported, "batch.count", "more than 2^31 - 1 matrices", 0};
     dims.count = 1;
     dims.extent[0] = detail::Divisor(uint32_t(batch.count));
     dims.stride_in[0] = batch.stride_in * element_bytes;

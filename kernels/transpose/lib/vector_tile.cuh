@@ -1,14 +1,15 @@
 // The aligned tile: 16-byte loads, registers, swizzled shared memory, 16-byte stores.
 //
-// Problem: a transpose touches every row of its tile on one side and every column on the other; with
-// elements narrower than 4 bytes neither side would move whole words.
-// Choice: a thread loads kPack rows of one 16-byte vector (kPack = elements per word; 1 from 4 bytes up)
-// and transposes them word by word in registers, so that shared memory sees whole words of one output
-// row. Tile column c lies in shared memory as TR elements, cut into 16-byte chunks; chunk k sits at
-// k ^ (vector(c) mod 8). A quarter-warp then writes and reads 8 different chunks: no bank conflict, no
+// Problem: a transpose touches every row of its tile on one side and every column on the other;
+// with elements narrower than 4 bytes neither side would move whole words. Choice: a thread loads
+// kPack rows of one 16-byte vector (kPack = elements per word; 1 from 4 bytes up) and transposes
+// them word by word in registers, so that shared memory sees whole words of one output row. Tile
+// column c lies in shared memory as TR elements, cut into 16-byte chunks; chunk k sits at k ^
+// (vector(c) mod 8). A quarter-warp then writes and reads 8 different chunks: no bank conflict, no
 // padding, and the reads are 16 bytes wide.
-// Limits: rows of both matrices aligned to 16 bytes (base and leading dimension); any rows and cols.
-// Alternatives: padding (+1) forces 4-byte shared reads; TMA needs tensor maps per call (host time).
+// Limits: rows of both matrices aligned to 16 bytes (base and leading dimension); any rows and
+// cols. Alternatives: padding (+1) forces 4-byte shared reads; TMA needs tensor maps per call (host
+// time).
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
 #pragma once
@@ -21,16 +22,19 @@ namespace tilewright::detail {
 template <int kElement, int kTileRows, int kTileCols, int kThreads, Cache kLoad = Cache::kStreaming,
           Cache kStore = Cache::kDefault>
 struct VectorTile {
-  static constexpr int kRows = kTileRows, kCols = kTileCols, kThreadCount = kThreads, kElementBytes = kElement;
-  static constexpr int kPerVector = 16 / kElement;              // elements
-  static constexpr int kPack = kElement < 4 ? 4 / kElement : 1;  // rows that make a shared-memory word
+  static constexpr int kRows = kTileRows, kCols = kTileCols, kThreadCount = kThreads,
+                       kElementBytes = kElement;
+  static constexpr int kPerVector = 16 / kElement;  // elements
+  static constexpr int kPack =
+      kElement < 4 ? 4 / kElement : 1;  // rows that make a shared-memory word
   static constexpr int kWordBytes = kElement < 4 ? 4 : kElement;
   static constexpr int kColumnVectors = kTileCols / kPerVector;
   static constexpr int kRowGroups = kTileRows / kPack;
   static constexpr int kColumnBytes = kTileRows * kElement;  // one tile column in shared memory
   static constexpr int kChunks = kColumnBytes / 16;
   static constexpr int kSharedBytes = kTileRows * kTileCols * kElement;
-  static constexpr int kLoads = kRowGroups * kColumnVectors / kThreads;  // units of kPack vectors a thread
+  static constexpr int kLoads =
+      kRowGroups * kColumnVectors / kThreads;  // units of kPack vectors a thread
   static constexpr int kStores = kTileCols * kChunks / kThreads;
   static_assert(kColumnVectors % 8 == 0, "eight lanes read one row: 128 contiguous bytes");
   static_assert(kChunks % 8 == 0, "the swizzle permutes eight chunks");
@@ -50,7 +54,8 @@ struct VectorTile {
   }
 
   // `in`: the tile's first element; rows and cols: what is left of the matrix from there.
-  TW_DEVICE static void load(int thread, char* shared, const char* in, int64_t row_bytes, int64_t rows, int64_t cols) {
+  TW_DEVICE static void load(int thread, char* shared, const char* in, int64_t row_bytes,
+                             int64_t rows, int64_t cols) {
     Vector v[kLoads][kPack];
     if (rows >= kTileRows && cols >= kTileCols) {
 #pragma unroll
@@ -69,7 +74,9 @@ struct VectorTile {
 #pragma unroll
         for (int i = 0; i < kPack; ++i) {
           int row = group * kPack + i;
-          v[k][i] = row < rows ? load_part(in + row * row_bytes + vector * 16, cols - vector * kPerVector) : Vector{};
+          v[k][i] = row < rows
+                        ? load_part(in + row * row_bytes + vector * 16, cols - vector * kPerVector)
+                        : Vector{};
         }
       }
     }
@@ -92,11 +99,13 @@ struct VectorTile {
         transpose_words<kPack>(x);
 #pragma unroll
         for (int j = 0; j < kPack; ++j)
-          store<uint32_t>(shared + shared_offset(vector * kPerVector + q * kPack + j, group * 4), x[j]);
+          store<uint32_t>(shared + shared_offset(vector * kPerVector + q * kPack + j, group * 4),
+                          x[j]);
       }
     } else if constexpr (kElement == 4) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) store<uint32_t>(shared + shared_offset(vector * 4 + j, group * 4), v[0].word[j]);
+      for (int j = 0; j < 4; ++j)
+        store<uint32_t>(shared + shared_offset(vector * 4 + j, group * 4), v[0].word[j]);
     } else if constexpr (kElement == 8) {
 #pragma unroll
       for (int j = 0; j < 2; ++j)
@@ -108,7 +117,8 @@ struct VectorTile {
   }
 
   // `out`: where the tile's first element goes; rows and cols as in load.
-  TW_DEVICE static void store_tile(int thread, const char* shared, char* out, int64_t row_bytes, int64_t rows, int64_t cols) {
+  TW_DEVICE static void store_tile(int thread, const char* shared, char* out, int64_t row_bytes,
+                                   int64_t rows, int64_t cols) {
     if (rows >= kTileRows && cols >= kTileCols) {
 #pragma unroll
       for (int k = 0; k < kStores; ++k) {
@@ -127,7 +137,8 @@ struct VectorTile {
           store_vector<kStore>(to, load_vector(from));
         } else {
           using Item = typename Unsigned<kElement>::Type;
-          for (int e = 0; e < left; ++e) store<Item>(to + e * kElement, detail::load<Item>(from + e * kElement));
+          for (int e = 0; e < left; ++e)
+            store<Item>(to + e * kElement, detail::load<Item>(from + e * kElement));
         }
       }
     }
@@ -142,8 +153,9 @@ struct VectorTile {
 #pragma unroll
       for (int e = 0; e < kPerVector; ++e)
         if (e < left)
-          v.word[e * kElement / 4] |= uint32_t(detail::load<typename Unsigned<kElement>::Type>(p + e * kElement))
-                                      << (e * kElement % 4 * 8);
+          v.word[e * kElement / 4] |=
+              uint32_t(detail::load<typename Unsigned<kElement>::Type>(p + e * kElement))
+              << (e * kElement % 4 * 8);
     } else if constexpr (kElement == 8) {
       if (left > 0) {
         uint64_t x = detail::load<uint64_t>(p);

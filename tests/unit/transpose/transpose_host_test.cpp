@@ -11,32 +11,39 @@
 namespace tilewright {
 namespace {
 
-void check(int e, int64_t rows, int64_t cols, int64_t pad_in, int64_t pad_out, int64_t count, int threads) {
+void check(int e, int64_t rows, int64_t cols, int64_t pad_in, int64_t pad_out, int64_t count,
+           int threads) {
   const int64_t ld_in = cols + pad_in, ld_out = rows + pad_out;
   const int64_t in_size = rows * ld_in, out_size = cols * ld_out;
-  std::vector<char> in(size_t(count * in_size * e + 16)), out(size_t(count * out_size * e + 16), char(0x5a));
+  std::vector<char> in(size_t(count * in_size * e + 16)),
+      out(size_t(count * out_size * e + 16), char(0x5a));
   std::mt19937 random(11);
   for (char& c : in) c = char(random());
   std::vector<char> want = out;
   for (int64_t b = 0; b < count; ++b)
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
-        std::memcpy(want.data() + (b * out_size + c * ld_out + r) * e, in.data() + (b * in_size + r * ld_in + c) * e, size_t(e));
-  ASSERT_TRUE(transpose_host(in.data(), ld_in, out.data(), ld_out, rows, cols, e, {count, in_size, out_size}, threads).ok());
-  EXPECT_TRUE(out == want) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in << "/" << pad_out;
+        std::memcpy(want.data() + (b * out_size + c * ld_out + r) * e,
+                    in.data() + (b * in_size + r * ld_in + c) * e, size_t(e));
+  ASSERT_TRUE(transpose_host(in.data(), ld_in, out.data(), ld_out, rows, cols, e,
+                             {count, in_size, out_size}, threads)
+                  .ok());
+  EXPECT_TRUE(out == want) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in << "/"
+                           << pad_out;
 }
 
 TEST(TransposeHost, EveryElementSizeAndShape) {
   for (int e : {1, 2, 4, 8, 16})
-    for (auto [rows, cols] : {std::pair(1, 1), std::pair(1, 300), std::pair(300, 1), std::pair(64, 64), std::pair(129, 257), std::pair(33, 7)})
+    for (auto [rows, cols] : {std::pair(1, 1), std::pair(1, 300), std::pair(300, 1),
+                              std::pair(64, 64), std::pair(129, 257), std::pair(33, 7)})
       for (int pad : {0, 1, 5}) check(e, rows, cols, pad, pad ? pad + 1 : 0, 1, 1);
 }
 
 TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(4, 50, 70, 0, 0, 9, 1);
-  check(4, 1024, 1030, 2, 0, 3, 2);   // threads
-  check(4, 1536, 1536, 0, 0, 1, 2);   // 9 MiB: streamed
-  check(1, 3001, 3003, 0, 0, 1, 3);   // 9 MB, odd rows: streamed where aligned
+  check(4, 1024, 1030, 2, 0, 3, 2);  // threads
+  check(4, 1536, 1536, 0, 0, 1, 2);  // 9 MiB: streamed
+  check(1, 3001, 3003, 0, 0, 1, 3);  // 9 MB, odd rows: streamed where aligned
 }
 
 TEST(TransposeHost, RefusesByName) {

@@ -1,7 +1,7 @@
 // Runs the tile bodies of the GPU transpose on the host, thread by thread, against the definition.
 // A phase is a function of (thread, shared memory, tile); between the phases lies the barrier, so
-// running all threads of one phase after the other is one legal schedule. Also counts the shared-memory
-// wavefronts the vector tile's swizzle promises.
+// running all threads of one phase after the other is one legal schedule. Also counts the
+// shared-memory wavefronts the vector tile's swizzle promises.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -25,8 +25,15 @@ struct Problem {
   std::vector<char> in_store, out_store;
   char *in, *out;
 
-  Problem(int element_, int64_t rows_, int64_t cols_, int64_t ld_in_, int64_t ld_out_, int in_off = 0, int out_off = 0)
-      : element(element_), rows(rows_), cols(cols_), ld_in(ld_in_), ld_out(ld_out_), in_offset(in_off), out_offset(out_off) {
+  Problem(int element_, int64_t rows_, int64_t cols_, int64_t ld_in_, int64_t ld_out_,
+          int in_off = 0, int out_off = 0)
+      : element(element_),
+        rows(rows_),
+        cols(cols_),
+        ld_in(ld_in_),
+        ld_out(ld_out_),
+        in_offset(in_off),
+        out_offset(out_off) {
     in_store.resize(size_t(rows * ld_in * element + 128));
     out_store.assign(size_t(cols * ld_out * element + 128), char(0x5a));
     std::mt19937 random(7);
@@ -34,9 +41,13 @@ struct Problem {
     in = align(in_store.data()) + in_off;
     out = align(out_store.data()) + out_off;
   }
-  static char* align(char* p) { return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
+  static char* align(char* p) {
+    return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
+  }
 
-  static char* align16(char* p) { return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(p) + 15) / 16 * 16); }
+  static char* align16(char* p) {
+    return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(p) + 15) / 16 * 16);
+  }
 
   // Every element right, and nothing between the rows touched.
   void expect_transposed() const {
@@ -44,11 +55,12 @@ struct Problem {
     char* w = want.data() + (out - out_store.data());
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
-        std::memcpy(w + (c * ld_out + r) * element, in + (r * ld_in + c) * element, size_t(element));
+        std::memcpy(w + (c * ld_out + r) * element, in + (r * ld_in + c) * element,
+                    size_t(element));
     size_t wrong = 0;
     for (size_t i = 0; i < want.size(); ++i) wrong += want[i] != out_store[i];
-    EXPECT_EQ(wrong, 0u) << "element " << element << ", " << rows << "x" << cols << ", ld " << ld_in << "/" << ld_out
-                         << ", offsets " << in_offset << "/" << out_offset;
+    EXPECT_EQ(wrong, 0u) << "element " << element << ", " << rows << "x" << cols << ", ld " << ld_in
+                         << "/" << ld_out << ", offsets " << in_offset << "/" << out_offset;
   }
 };
 
@@ -58,9 +70,11 @@ void run_vector(const Problem& p) {
   for (int64_t r0 = 0; r0 < p.rows; r0 += Tile::kRows)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
       for (int t = 0; t < Tile::kThreadCount; ++t)
-        Tile::load(t, shared, p.in + (r0 * p.ld_in + c0) * p.element, p.ld_in * p.element, p.rows - r0, p.cols - c0);
+        Tile::load(t, shared, p.in + (r0 * p.ld_in + c0) * p.element, p.ld_in * p.element,
+                   p.rows - r0, p.cols - c0);
       for (int t = 0; t < Tile::kThreadCount; ++t)
-        Tile::store_tile(t, shared, p.out + (c0 * p.ld_out + r0) * p.element, p.ld_out * p.element, p.rows - r0, p.cols - c0);
+        Tile::store_tile(t, shared, p.out + (c0 * p.ld_out + r0) * p.element, p.ld_out * p.element,
+                         p.rows - r0, p.cols - c0);
     }
   p.expect_transposed();
 }
@@ -87,7 +101,8 @@ void run_raw(const Problem& p) {
   typename Tile::Matrix m{p.in, p.ld_in * p.element, p.rows, p.cols};
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
-      for (int t = 0; t < Tile::kThreadCount; ++t) Tile::load(t, shared, m, tile * Tile::kRows - Tile::kHalo, c0);
+      for (int t = 0; t < Tile::kThreadCount; ++t)
+        Tile::load(t, shared, m, tile * Tile::kRows - Tile::kHalo, c0);
       for (int t = 0; t < Tile::kThreadCount; ++t)
         Tile::store_tile(t, shared, m, p.out, p.ld_out * p.element, tile, c0);
     }
@@ -98,7 +113,8 @@ template <class Tile>
 void vector_shapes() {
   const int e = Tile::kElementBytes, v = 16 / e;
   auto up = [&](int64_t n) { return (n + v - 1) / v * v; };
-  for (int64_t rows : {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(2 * Tile::kRows + 3)})
+  for (int64_t rows :
+       {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(2 * Tile::kRows + 3)})
     for (int64_t cols : {int64_t(1), int64_t(Tile::kCols), int64_t(Tile::kCols + 5)})
       run_vector<Tile>(Problem(e, rows, cols, up(cols), up(rows) + v));
 }
@@ -106,17 +122,21 @@ void vector_shapes() {
 template <class Tile>
 void skewed_shapes() {
   const int e = Tile::kElementBytes;
-  for (int64_t rows : {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
+  for (int64_t rows :
+       {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
     for (int64_t cols : {int64_t(1), int64_t(Tile::kCols), int64_t(Tile::kCols + 5)})
-      for (int pad : {0, 1, 3}) run_skewed<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
+      for (int pad : {0, 1, 3})
+        run_skewed<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
 }
 
 template <class Tile>
 void raw_shapes() {
   const int e = Tile::kElementBytes;
-  for (int64_t rows : {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
+  for (int64_t rows :
+       {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
     for (int64_t cols : {int64_t(1), int64_t(Tile::kCols), int64_t(Tile::kCols + 5)})
-      for (int pad : {0, 1, 3}) run_raw<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
+      for (int pad : {0, 1, 3})
+        run_raw<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
 }
 
 TEST(TransposeTile, RawTileIsTheTransposeAtAnyAlignment) {
@@ -150,12 +170,14 @@ void tall_and_wide() {
   constexpr int kThreads = 128;
   const int log_long = 7 - TallStrip<kElement, kThreads>::log2_of(kElement) + 1;  // 256 bytes
   for (int short_side : {1, 2, 3, 8, 31})
-    for (int64_t long_side : {int64_t(1), int64_t(5), int64_t(1) << log_long, int64_t(1000), int64_t(1025)})
+    for (int64_t long_side :
+         {int64_t(1), int64_t(5), int64_t(1) << log_long, int64_t(1000), int64_t(1025)})
       for (int offset : {0, 1, 5}) {
         int bytes = offset * kElement;
         {
           using Tile = TallStrip<kElement, kThreads>;
-          Problem p(kElement, long_side, short_side, short_side, long_side + offset, bytes, bytes % 32);
+          Problem p(kElement, long_side, short_side, short_side, long_side + offset, bytes,
+                    bytes % 32);
           std::vector<char> shared_store(size_t(Tile::shared_bytes(log_long, short_side)) + 16);
           char* shared = Problem::align16(shared_store.data());
           typename Tile::Strip s{p.in, p.out, p.ld_out * kElement, p.rows, short_side, log_long};
@@ -167,7 +189,8 @@ void tall_and_wide() {
         }
         {
           using Tile = WideStrip<kElement, kThreads>;
-          Problem p(kElement, short_side, long_side, long_side + offset, short_side, bytes, bytes % 32);
+          Problem p(kElement, short_side, long_side, long_side + offset, short_side, bytes,
+                    bytes % 32);
           std::vector<char> shared_store(size_t(Tile::shared_bytes(log_long, short_side)) + 16);
           char* shared = Problem::align16(shared_store.data());
           typename Tile::Strip s{p.in, p.out, p.ld_in * kElement, p.cols, short_side, log_long};
@@ -196,24 +219,28 @@ void packed() {
     for (int count : {1, 4, 11})
       for (int offset : {0, 1}) {
         const int per_tile = 4, size = rows * cols * kElement;
-        std::vector<char> in_store(size_t(count * size + 64)), out_store(size_t(count * size + 64), char(0x5a));
+        std::vector<char> in_store(size_t(count * size + 64)),
+            out_store(size_t(count * size + 64), char(0x5a));
         std::mt19937 random(3);
         for (char& c : in_store) c = char(random());
         char* in = Problem::align16(in_store.data()) + offset * kElement;
         char* out = Problem::align16(out_store.data()) + offset * kElement;
-        std::vector<char> want = out_store, shared_store(size_t(Tile::shared_bytes(per_tile, rows, cols)) + 16);
+        std::vector<char> want = out_store,
+                          shared_store(size_t(Tile::shared_bytes(per_tile, rows, cols)) + 16);
         for (int b = 0; b < count; ++b)
           for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c)
-              std::memcpy(want.data() + (out - out_store.data()) + b * size + (c * rows + r) * kElement,
-                          in + b * size + (r * cols + c) * kElement, kElement);
+              std::memcpy(
+                  want.data() + (out - out_store.data()) + b * size + (c * rows + r) * kElement,
+                  in + b * size + (r * cols + c) * kElement, kElement);
         char* shared = Problem::align16(shared_store.data());
         typename Tile::Pack p{in, out, count, rows, cols, per_tile};
         for (int64_t tile = 0; tile < Tile::tiles(count, per_tile); ++tile) {
           for (int t = 0; t < kThreads; ++t) Tile::load(t, shared, p, tile);
           for (int t = 0; t < kThreads; ++t) Tile::store_tile(t, shared, p, tile);
         }
-        EXPECT_EQ(out_store, want) << kElement << " bytes, " << count << " of " << rows << "x" << cols;
+        EXPECT_EQ(out_store, want)
+            << kElement << " bytes, " << count << " of " << rows << "x" << cols;
       }
 }
 
@@ -225,8 +252,8 @@ TEST(TransposeTile, PackedBatchIsTheTranspose) {
   packed<16>();
 }
 
-// The swizzle: for each group of lanes that the hardware serves together (32, 16 or 8 lanes for 4, 8 or
-// 16 bytes), the words wanted lie in different banks.
+// The swizzle: for each group of lanes that the hardware serves together (32, 16 or 8 lanes for 4,
+// 8 or 16 bytes), the words wanted lie in different banks.
 template <class Tile>
 int conflicts_of_loads() {
   int extra = 0;
