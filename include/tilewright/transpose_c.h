@@ -2,6 +2,7 @@
  * of tw_status_code; tw_last_error() then describes the last failure of the calling thread.
  *
  * Tested by examples/link_library/link_c.c. */
+#pragma once
 #ifndef TILEWRIGHT_TRANSPOSE_C_H
 #define TILEWRIGHT_TRANSPOSE_C_H
 
