@@ -12,7 +12,7 @@ namespace tw::emu {
 namespace {
 
 struct Interval {
-  uint32_t reg, start, end, units;  // units of 64 bytes
+  uint32_t reg, start, end, units;  // units of 16 bits a lane: register pressure
 };
 
 // Lane registers live across block borders, as [first, last] positions in code order.
@@ -117,23 +117,19 @@ class Liveness {
   std::vector<std::vector<uint64_t>> in_, out_;
 };
 
-// 64-byte units in use; the lowest free run wins, so that live registers stay close together.
-class Units {
+// Slots of one element size; the lowest free one is taken, so that live registers stay close together.
+class Slots {
  public:
-  uint32_t take(uint32_t count) {
-    for (uint32_t at = 0;; at += count) {
-      if (at + count > used_.size()) used_.resize(at + count, false);
-      bool free = true;
-      for (uint32_t i = 0; i < count; ++i) free &= !used_[at + i];
-      if (!free) continue;
-      for (uint32_t i = 0; i < count; ++i) used_[at + i] = true;
+  uint32_t take() {
+    for (uint32_t at = 0;; ++at) {
+      if (at == used_.size()) used_.push_back(false);
+      if (used_[at]) continue;
+      used_[at] = true;
       return at;
     }
   }
-  void release(uint32_t at, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) used_[at + i] = false;
-  }
-  uint32_t high() const { return uint32_t(used_.size()); }
+  void release(uint32_t at) { used_[at] = false; }
+  uint32_t count() const { return uint32_t(used_.size()); }
 
  private:
   std::vector<bool> used_;
@@ -169,11 +165,14 @@ void allocate(Decoding& d) {
   }
   program.uniform_bytes = scalar_end;  // emit adds the constants behind
 
-  Units units;
+  // One pool for each element size. Lane 5 of a 64-bit register lies where lanes 10 and 11 of a 32-bit one
+  // would: shared across sizes, one path's write would reach another path's lanes.
+  Slots pools[3];  // 8, 4, 2 bytes
+  auto pool_of = [](uint8_t bytes) { return bytes == 8 ? 0u : bytes == 4 ? 1u : 2u; };
   // %tid and the like keep their slots for the life of the CTA object.
-  for (size_t i = 0; i < d.lane_init_registers.size(); ++i) {
-    IrRegister& r = d.registers[d.lane_init_registers[i]];
-    if (!r.scalar_slot) r.slot = units.take(2) * 64;
+  for (uint32_t reg : d.lane_init_registers) {
+    IrRegister& r = d.registers[reg];
+    if (!r.scalar_slot) r.slot = pools[pool_of(r.bytes)].take();
   }
   std::vector<Interval> intervals = Liveness(d).intervals();
   std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
@@ -183,16 +182,27 @@ void allocate(Decoding& d) {
   for (Interval& interval : intervals) {
     // A slot is free for what starts after the last read: handlers may write before they have read all.
     while (!active.empty() && active.top()->end < interval.start) {
-      units.release(d.registers[active.top()->reg].slot / 64, active.top()->units);
+      IrRegister& r = d.registers[active.top()->reg];
+      pools[pool_of(r.bytes)].release(r.slot);
       live -= active.top()->units;
       active.pop();
     }
-    d.registers[interval.reg].slot = units.take(interval.units) * 64;
+    IrRegister& r = d.registers[interval.reg];
+    r.slot = pools[pool_of(r.bytes)].take();
     live += interval.units;
     program.registers = std::max(program.registers, (live + 1) / 2);
     active.push(&interval);
   }
-  program.frame_bytes = units.high() * 64;  // the lane area; emit puts the uniform area before it
+  const uint32_t base[3] = {0, pools[0].count() * 256, pools[0].count() * 256 + pools[1].count() * 128};
+  auto place = [&](uint32_t reg) {
+    IrRegister& r = d.registers[reg];
+    uint32_t pool = pool_of(r.bytes);
+    r.slot = base[pool] + r.slot * (256u >> pool);
+  };
+  for (uint32_t reg : d.lane_init_registers)
+    if (!d.registers[reg].scalar_slot) place(reg);
+  for (const Interval& interval : intervals) place(interval.reg);
+  program.frame_bytes = base[2] + pools[2].count() * 64;  // the lane area; emit puts the uniform area before it
 }
 
 }  // namespace tw::emu

@@ -116,6 +116,15 @@ void Cta::begin(uint64_t number, Worker& worker) {
     for (Join& j : warp.joins) j.live = false;
     warp.pc = block_code(warp, 0, warp.active);
     for (uint32_t i = 0; i < 3; ++i) *reinterpret_cast<uint64_t*>(warp.frame + 8 * (kCtaidX + i)) = index[i];
+    if (state.options->lanes_apart) {
+      warp.split = true;
+      for (uint32_t lane = lanes; lane-- > 1;) {
+        warp.active = 1u << lane;
+        park(warp, block_code(warp, 0, warp.active), PathState::ready);
+      }
+      warp.active = 1;
+      warp.pc = block_code(warp, 0, 1);
+    }
   }
   if (observer != nullptr) observer->cta_begin(*this);
 }

@@ -121,6 +121,10 @@ class GridRun {
 struct DeviceOptions {
   uint32_t threads = 0;         // host threads for CTAs; 0: all cores
   uint64_t memory_bytes = 0;    // 0: what the spec says, bounded by the host's
+  std::string target;           // instruction set of the handlers ("avx2"); empty: the best there is
+  // Tests: every lane starts as a path of its own, so that no full-mask handler, fused row or uniform
+  // short cut runs. Slow; a second opinion on everything the decoder concludes.
+  bool lanes_apart = false;
   bool order_any = false;       // --fast: order-dependent kernels run in parallel too
   // Sink for device printf text (whole calls, in order). Called from worker threads, serialised.
   std::function<void(std::string_view)> on_printf;

@@ -15,11 +15,18 @@ Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec, De
   uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes : spec.memory_bytes != 0 ? spec.memory_bytes : uint64_t{16} << 30;
   Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes);
   if (!memory.ok()) return memory.error();
+  const Target* target = &host_target();
+  if (!options.target.empty()) {
+    target = nullptr;
+    for (const Target* t : supported_targets())
+      if (options.target == t->name) target = t;
+    if (target == nullptr) return Error{fmt::format("instruction set '{}' is not built in or not supported by this processor", options.target)};
+  }
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
-  return std::unique_ptr<Device>(new DeviceImpl(spec, std::move(options), std::move(*memory)));
+  return std::unique_ptr<Device>(new DeviceImpl(spec, std::move(options), std::move(*memory), target));
 }
 
-DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory) : spec_(spec), options_(std::move(options)), memory_(std::move(memory)), pool_(options_.threads) {}
+DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory, const Target* target) : target_(target), spec_(spec), options_(std::move(options)), memory_(std::move(memory)), pool_(options_.threads) {}
 
 Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) {
   Result<uint64_t> address = memory_->allocate(bytes, kind);
@@ -142,7 +149,7 @@ Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::
   DecodeOptions options;
   options.block_shape = shape;
   options.observed = observed;
-  Result<std::unique_ptr<Program>> program = decode(k.loaded->module, *k.function, k.loaded->symbols, options, host_target());
+  Result<std::unique_ptr<Program>> program = decode(k.loaded->module, *k.function, k.loaded->symbols, options, *target_);
   if (!program.ok()) return program.error();
   return (k.programs[{shape, observed}] = std::move(*program)).get();
 }

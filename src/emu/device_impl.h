@@ -51,7 +51,7 @@ class WorkerPool {
 
 class DeviceImpl final : public Device {
  public:
-  DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory);
+  DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory, const Target* target);
 
   const model::DeviceSpec& spec() const override { return spec_; }
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind) override;
@@ -77,6 +77,7 @@ class DeviceImpl final : public Device {
  private:
   Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape, uint8_t observed);
 
+  const Target* target_;
   model::DeviceSpec spec_;
   DeviceOptions options_;
   std::unique_ptr<MemoryMap> memory_;
