@@ -1,0 +1,22 @@
+# Runs SOURCE through `tilewright run` on one thread and on two: exit status 0 both times, the same output,
+# and that of EXPECTED if the file exists.
+set(options "")
+if(FLAGS)
+  set(options --nvcc ${FLAGS})
+endif()
+foreach(threads 1 2)
+  execute_process(COMMAND ${TILEWRIGHT} run ${SOURCE} ${options} --threads ${threads}
+    OUTPUT_VARIABLE output${threads} ERROR_VARIABLE errors RESULT_VARIABLE status)
+  if(NOT status STREQUAL 0)
+    message(FATAL_ERROR "exit status ${status} with --threads ${threads}\nstdout:\n${output${threads}}\nstderr:\n${errors}")
+  endif()
+endforeach()
+if(NOT output1 STREQUAL output2)
+  message(FATAL_ERROR "one thread:\n${output1}\ntwo threads:\n${output2}")
+endif()
+if(EXISTS ${EXPECTED})
+  file(READ ${EXPECTED} expected)
+  if(NOT output1 STREQUAL expected)
+    message(FATAL_ERROR "output:\n${output1}\ninstead of:\n${expected}")
+  endif()
+endif()
