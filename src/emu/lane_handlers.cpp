@@ -10,6 +10,7 @@
 #include "emu/lane_handlers.h"
 
 #include <array>
+#include <concepts>
 #include <tuple>
 #include <utility>
 
@@ -27,28 +28,24 @@ using isa::Type;
 
 // ---- operands ----
 
-template <class T> inline constexpr uint8_t kElementBytes = sizeof(T) < 2 ? 2 : sizeof(T);  // 8-bit values live in 16-bit slots
-template <> inline constexpr uint8_t kElementBytes<bool> = 0;
 
 // How a T lies in its slot.
 template <class T> struct Stored { using type = T; };
 template <> struct Stored<uint8_t> { using type = uint16_t; };
 template <> struct Stored<int8_t> { using type = int16_t; };
+template <class T> requires requires(T t) { t.bits; }
+struct Stored<T> { using type = typename T::Slot; };  // small floats and pairs
+template <class T> inline constexpr uint8_t kElementBytes = sizeof(typename Stored<T>::type);  // 8-bit values live in 16-bit slots
+template <> inline constexpr uint8_t kElementBytes<bool> = 0;
+template <class T> TW_INLINE typename Stored<T>::type slot_of(T value) {
+  if constexpr (requires { value.bits; }) return typename T::Slot(value.bits);
+  else return typename Stored<T>::type(value);
+}
 
 template <class T> struct LaneSource {
   const typename Stored<T>::type* values;
   TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {}
   TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
-};
-template <> struct LaneSource<isa::F16> {
-  const isa::F16* values;
-  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const isa::F16*>(at)) {}
-  TW_INLINE isa::F16 operator[](uint32_t lane) const { return values[lane]; }
-};
-template <> struct LaneSource<isa::BF16> {
-  const isa::BF16* values;
-  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const isa::BF16*>(at)) {}
-  TW_INLINE isa::BF16 operator[](uint32_t lane) const { return values[lane]; }
 };
 template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
   alignas(64) uint32_t lanes[kLanes];
@@ -97,12 +94,21 @@ template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
 // ---- bodies as callables: Body<M>::call(m, lane values...) ----
 
 template <class Row, class T> struct OneType {
+  static constexpr bool kDouble = std::is_same_v<T, double>;
   template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane<T, M>(m, s...); }
   template <class M> static constexpr auto pointer() { return &Row::template lane<T, M>; }
 };
 template <class Row, class D, class S1> struct TwoTypes {
+  static constexpr bool kDouble = std::is_same_v<D, double> && std::is_same_v<S1, double>;
   template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane2<D, S1, M>(m, s...); }
   template <class M> static constexpr auto pointer() { return &Row::template lane2<D, S1, M>; }
+};
+
+// What a .cc form leaves in the condition code.
+template <class Row, class T> struct CarryOf {
+  static constexpr bool kDouble = false;
+  template <class M, class... S> TW_INLINE static bool call(M m, S... s) { return Row::template carry<T, M>(m, s...); }
+  template <class M> static constexpr auto pointer() { return &Row::template carry<T, M>; }
 };
 
 template <class F> struct SignatureOf;
@@ -129,13 +135,13 @@ TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
       lanes_of_mask(warp->active, active);
 #pragma GCC ivdep
       for (uint32_t l = 0; l < kLanes; ++l) {
-        Slot r = Slot(f(l));
+        Slot r = slot_of<D>(f(l));
         Slot old = d[l];
         d[l] = active[l] ? r : old;
       }
     } else {
 #pragma GCC ivdep
-      for (uint32_t l = 0; l < kLanes; ++l) d[l] = Slot(f(l));
+      for (uint32_t l = 0; l < kLanes; ++l) d[l] = slot_of<D>(f(l));
     }
   }
 }
@@ -167,7 +173,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
     if constexpr (std::is_same_v<D, bool>) {
       *reinterpret_cast<uint32_t*>(frame + op->d) = result ? kFullMask : 0u;
     } else {
-      *reinterpret_cast<typename Stored<D>::type*>(frame + op->d) = typename Stored<D>::type(result);
+      *reinterpret_cast<typename Stored<D>::type*>(frame + op->d) = slot_of<D>(result);
     }
     TW_NEXT;
   }
@@ -180,19 +186,16 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
   static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
 
-  static constexpr HandlerSet set(bool operand_variants) {
+  // With variants: the commonest modifiers of the commonest rows. Runtime modifiers: one handler for
+  // both masks.
+  template <bool kVariants> static constexpr HandlerSet set() {
     HandlerSet s;
-    s.mixed[0] = mixed<false, 0>;
-    s.mixed_masked[0] = mixed<true, 0>;
-    if constexpr (kVariants) {
-      if (operand_variants) fill(s, std::make_index_sequence<size_t{1} << sizeof...(S)>{});
-    }
-    s.full = either<false>;
+    if constexpr (kVariants && sizeof...(S) <= 3) fill(s, std::make_index_sequence<(size_t{1} << sizeof...(S)) - 1>{});
+    s.full = either<std::is_same_v<M, isa::Runtime>>;
     s.masked = either<true>;
     s.uniform = uniform;
     return s;
   }
-  static constexpr bool kVariants = sizeof...(S) <= 3 && Body::kOperandVariants;
   template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) { ((s.mixed[B] = mixed<false, B>, s.mixed_masked[B] = mixed<true, B>), ...); }
 };
 
@@ -227,13 +230,14 @@ template <class Row> constexpr std::span<const Field> reads_of() {
   else return {};
 }
 
-template <class Row, class Call> struct BodyOf : Call {
-  static constexpr bool kOperandVariants = HasVariants<Row>;
-};
+template <class Row> constexpr size_t variants_of() {
+  if constexpr (HasVariants<Row>) return Row::kOperandVariants;
+  else return 0;
+}
 
-template <class Body, class F> struct Bind;
-template <class Body, class D, class M, class... S> struct Bind<Body, D (*)(M, S...)> {
-  using type = Handlers<Body, M, D, S...>;
+template <class Call, class F> struct Bind;
+template <class Call, class D, class M, class... S> struct Bind<Call, D (*)(M, S...)> {
+  using type = Handlers<Call, M, D, S...>;
   static void describe(LaneEntry& e) {
     e.sources = sizeof...(S);
     e.destination_bytes = kElementBytes<D>;
@@ -242,23 +246,53 @@ template <class Body, class D, class M, class... S> struct Bind<Body, D (*)(M, S
     ((e.source_bytes[i++] = kElementBytes<S>), ...);
   }
 };
+template <class Call, class M> using HandlersOf = typename Bind<Call, decltype(Call::template pointer<M>())>::type;
+
+// f64 knows neither .ftz nor .sat: those spellings run the plain handler.
+template <class Call> constexpr Mods effective(Mods mods) { return Call::kDouble ? mods.with(Field::ftz, 0).with(Field::sat, 0) : mods; }
 
 template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
-  using Body = BodyOf<Row, Call>;
   LaneEntry e;
   e.type = type;
   e.type2 = type2;
   if constexpr (HasFixed<Row>) {
     static const auto fixed = []<size_t... I>(std::index_sequence<I...>) {
-      return std::array{FixedHandlers{Row::kFixed[I], Bind<Body, decltype(Call::template pointer<isa::Fixed<Row::kFixed[I]>>())>::type::set(true)}...};
+      return std::array{FixedHandlers{Row::kFixed[I], HandlersOf<Call, isa::Fixed<effective<Call>(Row::kFixed[I])>>::template set<(I < variants_of<Row>())>()}...};
     }(std::make_index_sequence<std::size(Row::kFixed)>{});
     e.fixed = fixed;
   } else if constexpr (!HasReads<Row>) {
-    static const FixedHandlers only[1] = {{Mods{}, Bind<Body, decltype(Call::template pointer<isa::Fixed<Mods{}>>())>::type::set(true)}};
+    static const FixedHandlers only[1] = {{Mods{}, HandlersOf<Call, isa::Fixed<Mods{}>>::template set<(variants_of<Row>() > 0)>()}};
     e.fixed = only;
   }
-  if constexpr (HasReads<Row>) e.runtime = Bind<Body, decltype(Call::template pointer<isa::Runtime>())>::type::set(false);
-  Bind<Body, decltype(Call::template pointer<isa::Runtime>())>::describe(e);
+  if constexpr (HasReads<Row>) e.runtime = HandlersOf<Call, isa::Runtime>::template set<false>();
+  Bind<Call, decltype(Call::template pointer<isa::Runtime>())>::describe(e);
+  return e;
+}
+
+// The C++ type a row's body is compiled for.
+template <class T> struct BitsOf { using type = T; };
+template <> struct BitsOf<float> { using type = uint32_t; };
+template <> struct BitsOf<double> { using type = uint64_t; };
+template <class T> struct SignlessOf { using type = T; };
+template <std::signed_integral T> struct SignlessOf<T> { using type = std::make_unsigned_t<T>; };
+template <class Row, Type t> struct BodyType { using type = Cpp<t>; };
+template <class Row, Type t> requires requires { Row::kSignless; }
+struct BodyType<Row, t> { using type = typename SignlessOf<Cpp<t>>::type; };
+template <class Row, Type t> requires requires { Row::kBitsOnly; }
+struct BodyType<Row, t> { using type = typename SignlessOf<typename BitsOf<Cpp<t>>::type>::type; };
+template <class Row, Type t> using Body = typename BodyType<Row, t>::type;
+template <Type t> void set_sign(LaneEntry& e) {
+  if constexpr (std::is_integral_v<Cpp<t>>) e.destination_signed = e.destination_bytes == sizeof(Cpp<t>) ? std::is_signed_v<Cpp<t>> : e.destination_signed;
+}
+
+template <class Row, Type t> LaneEntry make_one() {
+  LaneEntry e = make_entry<Row, OneType<Row, Body<Row, t>>>(t, Type::none);
+  set_sign<t>(e);
+  return e;
+}
+template <class Row, Type t, Type t2> LaneEntry make_two() {
+  LaneEntry e = make_entry<Row, TwoTypes<Row, Body<Row, t>, Cpp<t2>>>(t, t2);
+  set_sign<t>(e);
   return e;
 }
 
@@ -272,14 +306,18 @@ template <class Row> LaneRowHandlers make_row() {
       e.sources = H::kSources;
       e.fixed = only;
       return std::array<LaneEntry, 1>{e};
+    } else if constexpr (requires { &Row::template carry<uint32_t, isa::Runtime>; }) {
+      return []<size_t... I>(std::index_sequence<I...>) {
+        return std::array{make_one<Row, Row::info.types[I]>()..., make_entry<Row, CarryOf<Row, Body<Row, Row::info.types[I]>>>(Row::info.types[I], Type::pred)...};
+      }(std::make_index_sequence<Row::info.types.size()>{});
     } else if constexpr (Row::info.types2.empty()) {
       return []<size_t... I>(std::index_sequence<I...>) {
-        return std::array{make_entry<Row, OneType<Row, Cpp<Row::info.types[I]>>>(Row::info.types[I], Type::none)...};
+        return std::array{make_one<Row, Row::info.types[I]>()...};
       }(std::make_index_sequence<Row::info.types.size()>{});
     } else {
       constexpr size_t kSecond = Row::info.types2.size();
       return []<size_t... I>(std::index_sequence<I...>) {
-        return std::array{make_entry<Row, TwoTypes<Row, Cpp<Row::info.types[I / kSecond]>, Cpp<Row::info.types2[I % kSecond]>>>(Row::info.types[I / kSecond], Row::info.types2[I % kSecond])...};
+        return std::array{make_two<Row, Row::info.types[I / kSecond], Row::info.types2[I % kSecond]>()...};
       }(std::make_index_sequence<Row::info.types.size() * kSecond>{});
     }
   }();

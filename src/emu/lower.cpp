@@ -381,6 +381,7 @@ Status Lowering::instruction(Instance& f, const ptx::Instruction& in) {
 Result<isa::Match> Lowering::find_match(const ptx::Instruction& in) {
   spelling_.assign(in.opcode);
   for (const std::string& m : in.modifiers) spelling_.append(1, '.').append(m);
+  spelling_.append(1, ' ').append(1, char('0' + std::min<size_t>(in.operands.size(), 70)));  // min.f32 has two forms
   auto found = matches_.find(spelling_);
   if (found != matches_.end()) return found->second;
   Result<isa::Match> m = isa::match(in, d_.module.name);

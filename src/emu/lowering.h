@@ -109,6 +109,9 @@ class Lowering {
   // Spellings repeat; a kernel has a few dozen different ones.
   Result<isa::Match> find_match(const ptx::Instruction& in);
   Status lane_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // Carry chains: CC.CF is a predicate register (lower_lane.cpp).
+  uint32_t condition_code();
+  uint32_t carry_out(const isa::Match& match, const Source* sources);
   // mov.b64 {lo, hi}, x
   Status unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // mov.b64 x, {lo, hi}
@@ -187,6 +190,7 @@ class Lowering {
   std::vector<uint32_t> lane_init_registers_;
   std::unordered_map<std::string, isa::Match> matches_;
   std::string spelling_;
+  uint32_t condition_code_ = kNoReg;
 
  public:
   const std::vector<uint32_t>& lane_init_registers() const { return lane_init_registers_; }

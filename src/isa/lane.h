@@ -24,9 +24,15 @@ TW_INLINE To bits_as(From from) {
   return to;
 }
 
-// 16-bit floats are stored as bits; arithmetic goes through float.
-struct F16 { uint16_t bits; };
-struct BF16 { uint16_t bits; };
+// Small floats and pairs are bits; arithmetic goes through float (half.h). `Slot` is how they lie in a
+// register: 16-bit ones are widened when they are read, since vector code of mixed widths is slow.
+struct F16 { uint32_t bits; using Slot = uint16_t; };
+struct BF16 { uint32_t bits; using Slot = uint16_t; };
+struct F16x2 { uint32_t bits; using Slot = uint32_t; };
+struct BF16x2 { uint32_t bits; using Slot = uint32_t; };
+struct Tf32 { uint32_t bits; using Slot = uint32_t; };
+struct E4M3x2 { uint32_t bits; using Slot = uint16_t; };
+struct E5M2x2 { uint32_t bits; using Slot = uint16_t; };
 
 template <Type t> struct CppType;
 template <> struct CppType<Type::pred> { using type = bool; };
@@ -46,6 +52,11 @@ template <> struct CppType<Type::f32> { using type = float; };
 template <> struct CppType<Type::f64> { using type = double; };
 template <> struct CppType<Type::f16> { using type = F16; };
 template <> struct CppType<Type::bf16> { using type = BF16; };
+template <> struct CppType<Type::f16x2> { using type = F16x2; };
+template <> struct CppType<Type::bf16x2> { using type = BF16x2; };
+template <> struct CppType<Type::tf32> { using type = Tf32; };
+template <> struct CppType<Type::e4m3x2> { using type = E4M3x2; };
+template <> struct CppType<Type::e5m2x2> { using type = E5M2x2; };
 template <Type t> using Cpp = typename CppType<t>::type;
 
 template <class T> struct WideOf;
@@ -59,6 +70,7 @@ template <class T> using Wide = typename WideOf<T>::type;
 
 template <class T> inline constexpr uint32_t kBitsOf = sizeof(T) * 8;
 template <class T> inline constexpr bool kIsSigned = T(-1) < T(0);
+template <class T> inline constexpr bool kIsFloating = std::is_same_v<T, float> || std::is_same_v<T, double>;
 template <class T> struct UnsignedOf { using type = std::make_unsigned_t<T>; };
 template <class T> using Unsigned = typename UnsignedOf<T>::type;
 
@@ -77,6 +89,8 @@ TW_INLINE bool is_nan(float x) { return x != x; }
 TW_INLINE bool is_nan(double x) { return x != x; }
 // Arithmetic NaN results are canonical on NVIDIA GPUs for f32: 0x7fffffff.
 TW_INLINE float canonical(float x) { return x != x ? bits_as<float>(0x7fffffffu) : x; }
+// For f64 the manual defines none; the hosts' differ in which operand's payload they keep.
+TW_INLINE double canonical(double x) { return x != x ? bits_as<double>(uint64_t{0xfff8000000000000}) : x; }
 
 }  // namespace TW_TARGET
 }  // namespace tw::isa

@@ -3,7 +3,10 @@
 //   info            what the manual says (row.h)
 //   lane<T>(m, ...) the body for `.type` = T; lane2<D, S> with two types; masks(m, ...) on predicates
 // and, where it pays or is needed,
-//   kOperandVariants  a handler for every mix of uniform and per-lane sources
+//   kOperandVariants  how many of kFixed get a handler for every mix of uniform and per-lane sources
+//   kSignless         signed `.type`s share the handlers of the unsigned ones
+//   kBitsOnly         the same, and floats share those of integers: the row only moves values
+//   carry<T>          what a .cc form leaves in the condition code
 //   kReads            the Fields its body reads (others are cleared before the handler is chosen)
 //   kFixed            the Mods that get a compiled handler of their own; others go through Runtime
 // To add an instruction: write the struct in the rows_*.h of its kind and add its name below.
@@ -11,11 +14,18 @@
 // Tested by tests/unit/isa and, over edge values, by tests/isa.
 #pragma once
 
+#include <array>
+
+#include "isa/rows_bits.h"
+#include "isa/rows_carry.h"
 #include "isa/rows_compare.h"
 #include "isa/rows_convert.h"
 #include "isa/rows_float.h"
+#include "isa/rows_half.h"
 #include "isa/rows_integer.h"
 #include "isa/rows_move.h"
+#include "isa/rows_special.h"
+#include "isa/rows_video.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
@@ -23,12 +33,26 @@ inline namespace TW_TARGET {
 template <class... Rows> struct RowList { static constexpr size_t size = sizeof...(Rows); };
 
 // Groups are compiled apart (one object file each and instruction set) to share the work.
-using MoveRows = RowList<Mov, MovPred, Selp, AndPred, OrPred, XorPred, NotPred>;
-using IntegerRows = RowList<AddInt, SubInt, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, DivInt, RemInt, NegInt, AbsInt, MinInt, MaxInt>;
-using LogicRows = RowList<Shl, Shr, And, Or, Xor, Not>;
-using FloatRows = RowList<AddFloat, SubFloat, MulFloat, FmaFloat, DivFloat, NegFloat, AbsFloat, MinFloat, MaxFloat, SqrtFloat, RcpFloat>;
-using CompareRows = RowList<SetpInt, SetpIntBool, SetpFloat, SetpFloatBool>;
-using ConvertRows = RowList<CvtIntInt, CvtFloatInt, CvtIntFloat, CvtF32F64, CvtF64F32>;
+using MoveRows = RowList<Mov, MovPred, Selp, AndPred, OrPred, XorPred, NotPred, Slct>;
+using IntegerRows = RowList<AddInt, SubInt, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, NegInt, AbsInt, MinInt, MaxInt>;
+using DivideRows = RowList<DivInt, RemInt, AddSat, SubSat, MadHiSat, MinRelu, MaxRelu, AddU16x2, AddS16x2, MinU16x2, MaxU16x2, MinS16x2, MaxS16x2, Sad, Mul24Lo, Mul24Hi, Mad24Lo, Mad24Hi, Mad24HiSat, Dp4a, Dp2aLo, Dp2aHi>;
+using LogicRows = RowList<Shl, Shr, And, Or, Xor, Not, Cnot, Lop3, ShfL, ShfR, Prmt, PrmtMode>;
+using BitsRows = RowList<Popc, Clz, Bfind, Brev, Fns, Bfe, Bfi, Bmsk, Szext>;
+using CarryRows = RowList<AddCc, Addc, SubCc, Subc, MadLoCc, MadHiCc, MadcLo, MadcHi>;
+using VideoRows = RowList<Vadd2, Vsub2, Vavrg2, Vabsdiff2, Vmin2, Vmax2, Vset2, Vadd4, Vsub4, Vavrg4, Vabsdiff4, Vmin4, Vmax4, Vset4>;
+using FloatRows = RowList<AddFloat, SubFloat, MulFloat, FmaFloat, MadFloat, NegFloat, AbsFloat, Copysign, Testp>;
+using QuotientRows = RowList<DivFloat, RcpFloat, SqrtFloat, DivApprox, DivFull, RcpApprox, SqrtApprox, RsqrtApprox, RcpApproxF64, RsqrtApproxF64, RsqrtApproxFtzF64>;
+using SpecialRows = RowList<Sin, Cos, Lg2, Ex2, Tanh, Ex2F16, Ex2Bf16, TanhHalf, MinFloat, MaxFloat, Min3Float, Max3Float>;
+using HalfRows = RowList<AddHalf, SubHalf, MulHalf, FmaHalf, NegHalf, AbsHalf, MinHalf, MaxHalf>;
+using CompareRows = RowList<SetpInt, SetpIntBool, SetpFloat, SetpFloatBool, SetpHalf, SetpHalfBool>;
+using SetRows = RowList<Set, SetBool, SetHalf, SetHalfBool, SetF16x2, SetF16x2Bool, SetBf16x2, SetBf16x2Bool>;
+using ConvertRows = RowList<CvtIntInt, CvtF32F64, CvtF64F32, CvtF32F32, CvtF64F64, CvtPack16, CvtPack8>;
+using ConvertIntFloatRows = RowList<CvtFloatInt, CvtIntFloat>;
+using ConvertHalfRows = RowList<CvtHalfInt, CvtIntHalf, CvtFloatHalf, CvtHalfFloat, CvtF16F16, CvtBf16Bf16, CvtPair, CvtTf32Rna, CvtTf32, CvtF8F32, CvtF8F16, CvtF16F8>;
+
+// All groups, in the order of their row ids; the Group enumerators name the same order.
+template <class... Groups> struct GroupList {};
+using LaneGroups = GroupList<MoveRows, IntegerRows, DivideRows, LogicRows, BitsRows, CarryRows, VideoRows, FloatRows, QuotientRows, SpecialRows, HalfRows, CompareRows, SetRows, ConvertRows, ConvertIntFloatRows, ConvertHalfRows>;
 
 template <class Row, class List> struct IndexIn;
 template <class Row, class... Rows> struct IndexIn<Row, RowList<Rows...>> {
@@ -42,8 +66,10 @@ template <class Row, class... Rows> struct IndexIn<Row, RowList<Rows...>> {
 }  // namespace TW_TARGET
 
 // Row ids: the groups one after the other, then the machine rows (machine_rows.h).
-enum class Group : uint8_t { move, integer, logic, floating, compare, convert, count };
-inline constexpr size_t kGroupSizes[] = {MoveRows::size, IntegerRows::size, LogicRows::size, FloatRows::size, CompareRows::size, ConvertRows::size};
+enum class Group : uint8_t { move, integer, divide, logic, bits, carry, video, floating, quotient, special, half, compare, set, convert, convert_int_float, convert_half, count };
+template <class... Groups> constexpr std::array<size_t, sizeof...(Groups)> group_sizes(GroupList<Groups...>) { return {Groups::size...}; }
+inline constexpr auto kGroupSizes = group_sizes(LaneGroups{});
+static_assert(kGroupSizes.size() == static_cast<size_t>(Group::count), "an enumerator a group");
 constexpr size_t group_base(Group g) {
   size_t base = 0;
   for (size_t i = 0; i < static_cast<size_t>(g); ++i) base += kGroupSizes[i];

@@ -17,6 +17,7 @@
 #define TW_TARGET any
 #endif
 #define TW_INLINE [[gnu::always_inline]] inline
+#define TW_INLINE_LAMBDA __attribute__((always_inline))  // after a lambda's parameters
 
 namespace tw::isa {
 
@@ -31,7 +32,8 @@ enum class Field : uint8_t {
   clamp, shiftamt, geometry, layout, noftz, type_a, type_b, count
 };
 
-enum Rnd : uint8_t { kRndNone, kRn, kRz, kRm, kRp, kRna, kRni, kRzi, kRmi, kRpi, kRs };
+// To nearest even is what an absent rounding means for floats, so it is the absent value.
+enum Rnd : uint8_t { kRndNone, kRn = kRndNone, kRz, kRm, kRp, kRna, kRni, kRzi, kRmi, kRpi, kRs };
 enum Cmp : uint8_t {
   kCmpNone, kEq, kNe, kLt, kLe, kGt, kGe, kLo, kLs, kHi, kHs,
   kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan
@@ -43,7 +45,8 @@ enum Ordering : uint8_t { kWeak, kVolatile, kRelaxed, kAcquire, kRelease, kAcqRe
 enum Scope : uint8_t { kScopeNone, kScopeCta, kScopeCluster, kScopeGpu, kScopeSys };
 enum Operation : uint8_t {
   kOpNone, kOpAdd, kOpMin, kOpMax, kOpAnd, kOpOr, kOpXor, kOpExch, kOpCas, kOpInc, kOpDec, kOpPopc,
-  kOpAll, kOpAny, kOpUni, kOpBallot, kOpUp, kOpDown, kOpBfly, kOpIdx, kOpF4e, kOpB4e, kOpRc8, kOpEcl, kOpEcr, kOpRc16
+  kOpAll, kOpAny, kOpUni, kOpBallot, kOpUp, kOpDown, kOpBfly, kOpIdx, kOpF4e, kOpB4e, kOpRc8, kOpEcl, kOpEcr, kOpRc16,
+  kOpFinite, kOpInfinite, kOpNumber, kOpNotANumber, kOpNormal, kOpSubnormal
 };
 enum ShiftMode : uint8_t { kShiftNone, kShiftClamp, kShiftWrap };
 

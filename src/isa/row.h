@@ -38,6 +38,7 @@ struct RowInfo {
   uint16_t min_sm = 10;
   std::string_view manual;    // anchor of the PTX ISA manual section
   Affine affine = Affine::none;
+  bool carry_in = false;      // the last source is CC.CF, which the spelling does not name
 
   std::string_view opcode() const {
     size_t end = grammar.find_first_of(".{");
@@ -54,6 +55,8 @@ inline constexpr Type kSigned[] = {Type::s16, Type::s32, Type::s64};
 inline constexpr Type kBits[] = {Type::b16, Type::b32, Type::b64};
 inline constexpr Type kBits32And64[] = {Type::b32, Type::b64};
 inline constexpr Type kB32[] = {Type::b32};
+inline constexpr Type kS32[] = {Type::s32};
+inline constexpr Type kU32[] = {Type::u32};
 inline constexpr Type kPred[] = {Type::pred};
 inline constexpr Type kF32[] = {Type::f32};
 inline constexpr Type kF64[] = {Type::f64};

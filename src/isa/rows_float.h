@@ -1,113 +1,184 @@
-// Rows: single and double precision arithmetic.
+// Rows: single and double precision arithmetic, every rounding. Correctly rounded results come from the
+// host's own operations (to nearest) or from rounding.h (directed); special functions are in
+// rows_special.h.
 #pragma once
 
 #include "isa/lane.h"
 #include "isa/row.h"
+#include "isa/rounding.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// f32 results honour .ftz and .sat; f64 results pass through.
+// f32 operands and results honour .ftz and .sat; f64 has neither.
 template <class M> TW_INLINE float in(M m, float x) { return m[Field::ftz] ? flush(x) : x; }
 template <class M> TW_INLINE float out(M m, float x) {
   if (m[Field::ftz]) x = flush(x);
-  if (m[Field::sat]) x = x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;  // NaN -> +0
-  return m[Field::sat] ? x : canonical(x);
+  if (m[Field::sat]) return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;  // NaN -> +0
+  return canonical(x);
 }
 template <class M> TW_INLINE double in(M, double x) { return x; }
-template <class M> TW_INLINE double out(M, double x) { return x; }
+template <class M> TW_INLINE double out(M, double x) { return canonical(x); }
 
 inline constexpr Mods kPlain{};
 inline constexpr Mods kFtz = Mods{}.with(Field::ftz, 1);
+inline constexpr Mods kSat = Mods{}.with(Field::sat, 1);
+inline constexpr Mods kFtzSat = kFtz.with(Field::sat, 1);
 
 struct AddFloat {
-  static constexpr RowInfo info{.grammar = "add{.rn}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-add"};
-  static constexpr bool kOperandVariants = true;
-  static constexpr Mods kFixed[] = {kPlain};
-  static constexpr Field kReads[] = {Field::ftz, Field::sat};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return out(m, in(m, a) + in(m, b)); }
+  static constexpr RowInfo info{.grammar = "add{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-add"};
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    a = in(m, a), b = in(m, b);
+    return out(m, m[Field::rnd] == kRn ? a + b : add_rounded(m[Field::rnd], a, b));
+  }
 };
 
 struct SubFloat {
-  static constexpr RowInfo info{.grammar = "sub{.rn}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-sub"};
-  static constexpr bool kOperandVariants = true;
-  static constexpr Mods kFixed[] = {kPlain};
-  static constexpr Field kReads[] = {Field::ftz, Field::sat};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return out(m, in(m, a) - in(m, b)); }
+  static constexpr RowInfo info{.grammar = "sub{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-sub"};
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    a = in(m, a), b = in(m, b);
+    return out(m, m[Field::rnd] == kRn ? a - b : add_rounded(m[Field::rnd], a, -b));
+  }
 };
 
 struct MulFloat {
-  static constexpr RowInfo info{.grammar = "mul{.rn}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-mul"};
-  static constexpr bool kOperandVariants = true;
-  static constexpr Mods kFixed[] = {kPlain};
-  static constexpr Field kReads[] = {Field::ftz, Field::sat};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return out(m, in(m, a) * in(m, b)); }
+  static constexpr RowInfo info{.grammar = "mul{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-mul"};
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    a = in(m, a), b = in(m, b);
+    return out(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b));
+  }
 };
 
 struct FmaFloat {
-  static constexpr RowInfo info{.grammar = "fma.rn{.ftz}{.sat}.type", .operands = "d, a, b, c", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 2, .manual = "floating-point-instructions-fma"};
-  static constexpr bool kOperandVariants = true;
+  static constexpr RowInfo info{.grammar = "fma.rnd{.ftz}{.sat}.type", .operands = "d, a, b, c", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 2, .manual = "floating-point-instructions-fma"};
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
+    a = in(m, a), b = in(m, b), c = in(m, c);
+    return out(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c));
+  }
+};
+
+// On every GPU since compute capability 2.0 mad is fma.
+struct MadFloat : FmaFloat {
+  static constexpr RowInfo info{.grammar = "mad{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b, c", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 2, .manual = "floating-point-instructions-mad"};
+  static constexpr size_t kOperandVariants = 0;
   static constexpr Mods kFixed[] = {kPlain};
-  static constexpr Field kReads[] = {Field::ftz, Field::sat};
-  TW_INLINE static float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-  TW_INLINE static double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) { return out(m, fused(in(m, a), in(m, b), in(m, c))); }
 };
 
 struct DivFloat {
-  static constexpr RowInfo info{.grammar = "div.rn{.ftz}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-div"};
-  static constexpr Mods kFixed[] = {kPlain};
-  static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return out(m, in(m, a) / in(m, b)); }
+  static constexpr RowInfo info{.grammar = "div.rnd{.ftz}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-div"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    a = in(m, a), b = in(m, b);
+    return out(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b));
+  }
 };
 
 struct NegFloat {
   static constexpr RowInfo info{.grammar = "neg{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-neg"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return -in(m, a); }
 };
 
 struct AbsFloat {
   static constexpr RowInfo info{.grammar = "abs{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-abs"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  TW_INLINE static float magnitude(float a) { return __builtin_fabsf(a); }
-  TW_INLINE static double magnitude(double a) { return __builtin_fabs(a); }
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return magnitude(in(m, a)); }
 };
 
-// A NaN operand yields the other operand; -0 < +0.
+// A NaN operand yields the other operand, with .NaN a NaN; -0 < +0; .xorsign.abs orders by magnitude and
+// gives the result the product's sign.
+template <bool kMin, class T, class M> TW_INLINE T min_or_max(M m, T a, T b) {
+  a = in(m, a), b = in(m, b);
+  T x = m[Field::abs] ? magnitude(a) : a, y = m[Field::abs] ? magnitude(b) : b;
+  bool first = kMin ? (x < y) | ((x == y) & negative(x)) : (x > y) | ((x == y) & negative(y));
+  T best = first | is_nan(y) ? x : y;
+  if (m[Field::xorsign]) best = negative(a) != negative(b) ? -best : best;
+  if (m[Field::nan]) best = is_nan(a) | is_nan(b) ? a + b : best;
+  return canonical(best);
+}
 struct MinFloat {
-  static constexpr RowInfo info{.grammar = "min{.ftz}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-min"};
-  static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    a = in(m, a), b = in(m, b);
-    T least = a < b || (a == b && __builtin_signbit(a)) ? a : b;
-    return out(m, is_nan(a) ? b : is_nan(b) ? a : least);
-  }
+  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.xorsign}{.abs}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-min"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
+  static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return min_or_max<true>(m, a, b); }
 };
-
 struct MaxFloat {
-  static constexpr RowInfo info{.grammar = "max{.ftz}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-max"};
-  static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    a = in(m, a), b = in(m, b);
-    T most = a > b || (a == b && __builtin_signbit(b)) ? a : b;
-    return out(m, is_nan(a) ? b : is_nan(b) ? a : most);
-  }
+  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.xorsign}{.abs}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-max"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
+  static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return min_or_max<false>(m, a, b); }
+};
+struct Min3Float {
+  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.abs}.type", .operands = "d, a, b, c", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 2, .min_ptx = 88, .min_sm = 100, .manual = "floating-point-instructions-min"};
+  static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) { return min_or_max<true>(m, min_or_max<true>(m, a, b), c); }
+};
+struct Max3Float {
+  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.abs}.type", .operands = "d, a, b, c", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 2, .min_ptx = 88, .min_sm = 100, .manual = "floating-point-instructions-max"};
+  static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) { return min_or_max<false>(m, min_or_max<false>(m, a, b), c); }
 };
 
 struct SqrtFloat {
-  static constexpr RowInfo info{.grammar = "sqrt.rn{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-sqrt"};
-  static constexpr Field kReads[] = {Field::ftz};
-  TW_INLINE static float root(float a) { return __builtin_sqrtf(a); }
-  TW_INLINE static double root(double a) { return __builtin_sqrt(a); }
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, root(in(m, a))); }
+  static constexpr RowInfo info{.grammar = "sqrt.rnd{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-sqrt"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz};
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    a = in(m, a);
+    return out(m, m[Field::rnd] == kRn ? square_root(a) : sqrt_rounded(m[Field::rnd], a));
+  }
 };
 
 struct RcpFloat {
-  static constexpr RowInfo info{.grammar = "rcp.rn{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp"};
-  static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, T(1) / in(m, a)); }
+  static constexpr RowInfo info{.grammar = "rcp.rnd{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp"};
+  static constexpr Mods kFixed[] = {kPlain, kFtz};
+  static constexpr Field kReads[] = {Field::rnd, Field::ftz};
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    a = in(m, a);
+    return out(m, m[Field::rnd] == kRn ? T(1) / a : div_rounded(m[Field::rnd], T(1), a));
+  }
+};
+
+// b with the sign of a.
+struct Copysign {
+  static constexpr RowInfo info{.grammar = "copysign.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .manual = "floating-point-instructions-copysign"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    using Bits = FloatBits<T>;
+    constexpr Bits kSign = Bits(1) << (kBitsOf<T> - 1);
+    return bits_as<T>((bits_as<Bits>(a) & kSign) | (bits_as<Bits>(b) & ~kSign));
+  }
+};
+
+struct Testp {
+  static constexpr RowInfo info{.grammar = "testp.testop.type", .operands = "p, a", .types = kF32F64, .types2 = {}, .category = Category::compare, .manual = "floating-point-instructions-testp"};
+  static constexpr Field kReads[] = {Field::operation};
+  template <class T, class M> TW_INLINE static bool lane(M m, T a) {
+    T size = magnitude(a);
+    constexpr T kLeastNormal = sizeof(T) == 8 ? T(0x1p-1022) : T(0x1p-126f);
+    switch (m[Field::operation]) {
+      case kOpFinite: return finite(a);
+      case kOpInfinite: return infinite(a);
+      case kOpNumber: return a == a;
+      case kOpNotANumber: return a != a;
+      case kOpNormal: return finite(a) && size >= kLeastNormal;
+      default: return size < kLeastNormal;  // zeros are subnormal here
+    }
+  }
 };
 
 }  // namespace TW_TARGET

@@ -9,7 +9,8 @@ inline namespace TW_TARGET {
 
 struct Mov {
   static constexpr RowInfo info{.grammar = "mov.type", .operands = "d, a", .types = kMoveTypes, .types2 = {}, .category = Category::move, .manual = "data-movement-and-conversion-instructions-mov", .affine = Affine::copy};
-  static constexpr bool kOperandVariants = true;
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr bool kBitsOnly = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) { return a; }
 };
 
@@ -20,7 +21,8 @@ struct MovPred {
 
 struct Selp {
   static constexpr RowInfo info{.grammar = "selp.type", .operands = "d, a, b, c", .types = kMoveTypes, .types2 = {}, .category = Category::select, .manual = "comparison-and-selection-instructions-selp"};
-  static constexpr bool kOperandVariants = true;
+  static constexpr size_t kOperandVariants = 1;
+  static constexpr bool kBitsOnly = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) { return c ? a : b; }
 };
 

@@ -35,6 +35,13 @@ constexpr Word kWords[] = {
     {"ltu", "cmp", Field::cmp, kLtu}, {"leu", "cmp", Field::cmp, kLeu}, {"gtu", "cmp", Field::cmp, kGtu}, {"geu", "cmp", Field::cmp, kGeu},
     {"num", "cmp", Field::cmp, kNum}, {"nan", "cmp", Field::cmp, kNan},
     {"and", "boolop", Field::boolop, kBoolAnd}, {"or", "boolop", Field::boolop, kBoolOr}, {"xor", "boolop", Field::boolop, kBoolXor},
+    {"f4e", "prmtmode", Field::operation, kOpF4e}, {"b4e", "prmtmode", Field::operation, kOpB4e}, {"rc8", "prmtmode", Field::operation, kOpRc8},
+    {"ecl", "prmtmode", Field::operation, kOpEcl}, {"ecr", "prmtmode", Field::operation, kOpEcr}, {"rc16", "prmtmode", Field::operation, kOpRc16},
+    {"finite", "testop", Field::operation, kOpFinite}, {"infinite", "testop", Field::operation, kOpInfinite}, {"number", "testop", Field::operation, kOpNumber},
+    {"notanumber", "testop", Field::operation, kOpNotANumber}, {"normal", "testop", Field::operation, kOpNormal}, {"subnormal", "testop", Field::operation, kOpSubnormal},
+    {"u32", "atype", Field::type_a, 0}, {"s32", "atype", Field::type_a, 1}, {"u32", "btype", Field::type_b, 0}, {"s32", "btype", Field::type_b, 1},
+    {"add", "accumulate", Field::operation, kOpAdd},
+    {"abs", "", Field::abs, 1}, {"shiftamt", "", Field::shiftamt, 1},
     {"wide", "", Field::part, kWide}, {"cc", "", Field::carry_out, 1},
     {"global", "space", Field::space, kGlobal}, {"shared", "space", Field::space, kShared}, {"shared::cta", "space", Field::space, kShared},
     {"shared::cluster", "space", Field::space, kSharedCluster}, {"local", "space", Field::space, kLocal}, {"const", "space", Field::space, kConst},
@@ -117,17 +124,17 @@ void append(std::vector<Row>& rows, RowList<Rows...>) {
   (rows.push_back({&Rows::info, compile(Rows::info.grammar)}), ...);
 }
 
+template <class... Groups>
+void append_groups(std::vector<Row>& rows, GroupList<Groups...>) {
+  (append(rows, Groups{}), ...);
+}
+
 struct Table {
   std::vector<Row> rows;
   std::unordered_map<std::string_view, std::vector<RowId>> by_opcode;
 
   Table() {
-    append(rows, MoveRows{});
-    append(rows, IntegerRows{});
-    append(rows, LogicRows{});
-    append(rows, FloatRows{});
-    append(rows, CompareRows{});
-    append(rows, ConvertRows{});
+    append_groups(rows, LaneGroups{});
     for (const RowInfo& info : kMachineTable) rows.push_back({&info, compile(info.grammar)});
     for (RowId i = 0; i < rows.size(); ++i) by_opcode[rows[i].info->opcode()].push_back(i);
   }
@@ -196,8 +203,10 @@ bool match_any_order(const Row& row, const std::vector<std::string>& words, Matc
   return true;
 }
 
+// A grammar without `.type` has its one type in the spelling or needs none.
 bool match_row(const Row& row, const std::vector<std::string>& words, Match& match) {
   if (row.info->category == Category::atomic) return match_any_order(row, words, match);
+  match.type = row.info->grammar.find(".type") == std::string_view::npos && !row.info->types.empty() ? row.info->types.front() : Type::none;
   size_t slot = 0;
   for (const std::string& word : words) {
     for (;; ++slot) {
@@ -214,6 +223,12 @@ bool match_row(const Row& row, const std::vector<std::string>& words, Match& mat
   return true;
 }
 
+size_t operand_count(const RowInfo& info) {
+  size_t count = info.operands.empty() ? 0 : 1;
+  for (char c : info.operands) count += c == ',';
+  return count;
+}
+
 // All words a slot accepts; "" stands for "left out".
 std::vector<std::string> words_of(const Slot& slot, const RowInfo& info) {
   std::vector<std::string> words;
@@ -222,7 +237,7 @@ std::vector<std::string> words_of(const Slot& slot, const RowInfo& info) {
     case Slot::Kind::literal: words.emplace_back(slot.text); break;
     case Slot::Kind::word_class:
       for (const Word& w : kWords)
-        if (w.word_class == slot.text) words.emplace_back(w.text);
+        if (w.word_class == slot.text && (!slot.repeat || words.size() < 3)) words.emplace_back(w.text);  // of the many hints, two
       break;
     case Slot::Kind::type:
       for (Type t : info.types) words.emplace_back(ptx::type_name(t));
@@ -232,6 +247,23 @@ std::vector<std::string> words_of(const Slot& slot, const RowInfo& info) {
       break;
   }
   return words;
+}
+
+// f(words) for every spelling of the row, one word a slot: an odometer.
+template <class F> void for_each_spelling(const Row& row, F f) {
+  std::vector<std::vector<std::string>> choices;
+  for (const Slot& s : row.slots) choices.push_back(words_of(s, *row.info));
+  std::vector<size_t> at(choices.size(), 0);
+  std::vector<std::string> words(choices.size());
+  for (bool more = true; more;) {
+    for (size_t i = 0; i < choices.size(); ++i) words[i] = choices[i][at[i]];
+    f(words);
+    more = false;
+    for (size_t i = 0; i < at.size() && !more; ++i) {
+      if (++at[i] < choices[i].size()) more = true;
+      else at[i] = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -251,41 +283,55 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   if (rows == table().by_opcode.end()) {
     return Error{fmt::format("instruction '{}' is not supported (no row of the instruction table has the opcode '{}')", instruction.spelling(), instruction.opcode), file, instruction.line, instruction.column};
   }
+  std::optional<Match> other_count;  // fits but for the number of operands: the decoder says so
   for (RowId id : rows->second) {
     Match m;
     m.row = id;
-    if (match_row(table().rows[id], instruction.modifiers, m)) return m;
+    if (!match_row(table().rows[id], instruction.modifiers, m)) continue;
+    if (table().rows[id].info->body != Body::lane || operand_count(*table().rows[id].info) == instruction.operands.size()) return m;
+    if (!other_count) other_count = m;
   }
+  if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
   return Error{fmt::format("instruction '{}' is not supported in this form (manual: {})", instruction.spelling(), manual_url(nearest)), file, instruction.line, instruction.column};
+}
+
+std::vector<std::vector<std::string>> spellings(RowId id) {
+  std::vector<std::vector<std::string>> found;
+  for_each_spelling(table().rows[id], [&](const std::vector<std::string>& words) { found.push_back(words); });
+  return found;
+}
+
+std::optional<Match> match_words(RowId row, const std::vector<std::string>& words) {
+  std::vector<std::string> present;
+  for (const std::string& w : words)
+    if (!w.empty()) present.push_back(w);
+  Match m;
+  m.row = row;
+  if (!match_row(table().rows[row], present, m)) return std::nullopt;
+  return m;
 }
 
 std::vector<std::string> ambiguous_spellings() {
   std::vector<std::string> found;
   for (RowId id = 0; id < table().rows.size(); ++id) {
-    const Row& row = table().rows[id];
-    // Enumerate the row's own spellings (odometer over the slots) and try the other rows of the opcode.
-    std::vector<std::vector<std::string>> choices;
-    for (const Slot& s : row.slots) choices.push_back(words_of(s, *row.info));
-    std::vector<size_t> at(choices.size(), 0);
-    for (bool more = true; more;) {
+    const RowInfo& info = *table().rows[id].info;
+    const std::vector<RowId>& same_opcode = table().by_opcode.at(info.opcode());
+    if (same_opcode.size() == 1) continue;
+    for_each_spelling(table().rows[id], [&](const std::vector<std::string>& slots) {
       std::vector<std::string> words;
-      for (size_t i = 0; i < choices.size(); ++i)
-        if (!choices[i][at[i]].empty()) words.push_back(choices[i][at[i]]);
-      for (RowId other : table().by_opcode.at(row.info->opcode())) {
+      for (const std::string& w : slots)
+        if (!w.empty()) words.push_back(w);
+      for (RowId other : same_opcode) {
+        const Row& row = table().rows[other];
         Match m;
-        if (other == id || !match_row(table().rows[other], words, m)) continue;
-        std::string spelling(row.info->opcode());
+        if (other == id || operand_count(*row.info) != operand_count(info) || !match_row(row, words, m)) continue;
+        std::string spelling(info.opcode());
         for (const std::string& w : words) spelling += "." + w;
         found.push_back(spelling);
-        break;
+        return;
       }
-      more = false;
-      for (size_t i = 0; i < at.size(); ++i) {
-        if (++at[i] < choices[i].size()) { more = true; break; }
-        at[i] = 0;
-      }
-    }
+    });
   }
   return found;
 }

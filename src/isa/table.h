@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "isa/machine_rows.h"
 #include "isa/mods.h"
@@ -34,6 +35,11 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
 
 // Every spelling (opcode and modifiers) that more than one row accepts; empty when the table is sound.
 std::vector<std::string> ambiguous_spellings();
+
+// The spellings that a row's grammar allows, one word a slot; "" where an optional slot is left out.
+std::vector<std::vector<std::string>> spellings(RowId row);
+// Those words resolved against that row; nullopt if they do not fit it.
+std::optional<Match> match_words(RowId row, const std::vector<std::string>& words);
 
 // "https://docs.nvidia.com/cuda/parallel-thread-execution/#..." for a row.
 std::string manual_url(const RowInfo& info);
