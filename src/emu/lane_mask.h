@@ -34,6 +34,12 @@ TW_INLINE uint32_t mask_of_lanes(const uint32_t* lanes) {
 // lanes[l] = all ones where bit l of the mask is set, else 0. Spelled with vector types: a loop of shifts
 // and tests is not vectorised well.
 TW_INLINE void lanes_of_mask(uint32_t mask, uint32_t* lanes) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+  // Whole vectors: 64-byte loads of what two 32-byte stores wrote would wait for the stores.
+  __m512i low = _mm512_movm_epi32(__mmask16(mask)), high = _mm512_movm_epi32(__mmask16(mask >> 16));
+  __builtin_memcpy(lanes, &low, sizeof low);
+  __builtin_memcpy(lanes + 16, &high, sizeof high);
+#else
   typedef uint32_t Eight __attribute__((vector_size(32)));
   Eight all = {mask, mask, mask, mask, mask, mask, mask, mask};
   Eight bit = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -42,6 +48,7 @@ TW_INLINE void lanes_of_mask(uint32_t mask, uint32_t* lanes) {
     __builtin_memcpy(lanes + 8 * i, &hit, sizeof hit);
     bit <<= 8;
   }
+#endif
 }
 
 }  // namespace TW_TARGET
