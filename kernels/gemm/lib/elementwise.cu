@@ -1,0 +1,241 @@
+// See elementwise.h. All of it is bound by DRAM: 16-byte accesses, several in flight per thread.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+
+#include "common/hopper.cuh"
+#include "gemm/lib/elementwise.h"
+
+namespace tw::gemm {
+namespace {
+
+struct RepackJobs {
+  RepackJob job[2];
+  int64_t tasks[2];  // 16-byte chunks of the first job, of both
+  int batches;       // more than the grid's y: a CTA takes every gridDim.y-th
+};
+
+// One 16-byte chunk of a destination line from two aligned chunks of the source line, shifted into
+// place. Only chunks that hold a byte of the line are read, so nothing outside the matrix's pages
+// is touched.
+__device__ __forceinline__ uint4 shifted_chunk(const char* line, int64_t line_bytes, int64_t at) {
+  const char* wanted = line + at;
+  const auto address = reinterpret_cast<uintptr_t>(wanted);
+  const int shift = static_cast<int>(address & 15);
+  const auto* aligned = reinterpret_cast<const uint4*>(address - shift);
+  const uint4 low = __ldg(aligned);
+  uint4 high{};
+  if (shift != 0 && at + 16 - shift < line_bytes) high = __ldg(aligned + 1);
+  const uint32_t word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  uint32_t out[4];
+  const int whole = shift >> 2, bits = (shift & 3) * 8;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    // word[i + whole] by selection: a run-time index would put the array into local memory.
+    const uint32_t a = whole == 0   ? word[i]
+                       : whole == 1 ? word[i + 1]
+                       : whole == 2 ? word[i + 2]
+                                    : word[i + 3];
+    const uint32_t b = whole == 0   ? word[i + 1]
+                       : whole == 1 ? word[i + 2]
+                       : whole == 2 ? word[i + 3]
+                                    : (i + 4 < 8 ? word[i + 4] : 0);
+    out[i] = __funnelshift_r(a, b, bits);
+  }
+  return make_uint4(out[0], out[1], out[2], out[3]);
+}
+
+template <int kElement>
+__global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ RepackJobs jobs) {
+  gpu::wait_for_kernels_ahead();
+  gpu::let_kernels_behind_start();
+  constexpr int kInFlight = 4;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * 256;
+  for (int batch = blockIdx.y; batch < jobs.batches; batch += gridDim.y)
+    for (int64_t first = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+         first < jobs.tasks[1]; first += step * kInFlight) {
+      uint4 value[kInFlight];
+      uint4* target[kInFlight];
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        int64_t task = first + i * step;
+        target[i] = nullptr;
+        if (task >= jobs.tasks[1]) continue;
+        const bool second = task >= jobs.tasks[0];
+        const RepackJob& job = jobs.job[second];
+        if (second) task -= jobs.tasks[0];
+        const uint32_t chunks = static_cast<uint32_t>((job.length * kElement + 15) / 16);
+        const int64_t line =
+            task < (int64_t{1} << 32) ? static_cast<uint32_t>(task) / chunks : task / chunks;
+        const int64_t at = (task - line * chunks) * 16;
+        const char* source = static_cast<const char*>(job.source) +
+                             (batch * job.source_stride + line * job.source_pitch) * kElement;
+        value[i] = shifted_chunk(source, job.length * kElement, at);
+        target[i] = reinterpret_cast<uint4*>(
+            static_cast<char*>(job.destination) +
+            (batch * job.destination_stride + line * job.destination_pitch) * kElement + at);
+      }
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        if (target[i] != nullptr) *target[i] = value[i];
+      }
+    }
+}
+
+// 64 x 64 tile through shared memory, one element an access: the path of layouts that tf32 and fp8
+// lack.
+template <class T>
+__global__ void __launch_bounds__(256)
+    repack_transposed(const __grid_constant__ RepackJob job, int batches) {
+  __shared__ T tile[64][64 + 4 / sizeof(T)];
+  const int64_t tiles_x = (job.length + 63) / 64, tiles_y = (job.count + 63) / 64;
+  const int column = threadIdx.x & 63, row = threadIdx.x >> 6;
+  for (int64_t t = blockIdx.x; t < tiles_x * tiles_y * batches; t += gridDim.x) {
+    const int64_t batch = t / (tiles_x * tiles_y), in_batch = t - batch * tiles_x * tiles_y;
+    const T* source = static_cast<const T*>(job.source) + batch * job.source_stride;
+    T* destination = static_cast<T*>(job.destination) + batch * job.destination_stride;
+    const int64_t y0 = in_batch / tiles_x * 64, x0 = in_batch % tiles_x * 64;
+#pragma unroll
+    for (int i = 0; i < 64; i += 4) {
+      const int64_t y = y0 + row + i, x = x0 + column;
+      if (y < job.count && x < job.length) tile[row + i][column] = source[y * job.source_pitch + x];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 64; i += 4) {
+      const int64_t y = x0 + row + i, x = y0 + column;
+      if (y < job.length && x < job.count)
+        destination[y * job.destination_pitch + x] = tile[column][row + i];
+    }
+    __syncthreads();
+  }
+}
+
+__device__ __forceinline__ float load_output(const void* c, int64_t i, Output o) {
+  if (o == Output::kF32) return static_cast<const float*>(c)[i];
+  if (o == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[i]);
+  return __half2float(static_cast<const __half*>(c)[i]);
+}
+
+__device__ __forceinline__ void store_output(void* d, int64_t i, Output o, float v) {
+  if (o == Output::kF32) {
+    static_cast<float*>(d)[i] = v;
+  } else if (o == Output::kBf16) {
+    static_cast<__nv_bfloat16*>(d)[i] = __float2bfloat16(v);
+  } else {
+    static_cast<__half*>(d)[i] = __float2half(v);
+  }
+}
+
+__global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ ReduceJob job) {
+  gpu::wait_for_kernels_ahead();
+  gpu::let_kernels_behind_start();
+  const int64_t plane = job.m * job.n;
+  float alpha = job.alpha;
+  if (job.scale_a != nullptr) alpha *= *job.scale_a;
+  if (job.scale_b != nullptr) alpha *= *job.scale_b;
+  const bool vector = job.n % 4 == 0;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * 256,
+                first = blockIdx.x * 256ll + threadIdx.x;
+  for (int batch = blockIdx.y; batch < job.batches; batch += gridDim.y) {
+    const float* partial = job.partial + static_cast<int64_t>(batch) * job.splits * plane;
+    auto finish = [&](int64_t row, int64_t column, float sum) {
+      float v = alpha * sum;
+      if (job.beta != 0.0f) {
+        v += job.beta *
+             load_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output);
+      }
+      store_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
+    };
+    if (job.splits > 0 && vector) {
+      for (int64_t i = first; i < plane / 4; i += step) {
+        float4 sum = *reinterpret_cast<const float4*>(partial + 4 * i);
+#pragma unroll 4
+        for (int s = 1; s < job.splits; ++s) {
+          const float4 v = *reinterpret_cast<const float4*>(partial + s * plane + 4 * i);
+          sum.x += v.x;
+          sum.y += v.y;
+          sum.z += v.z;
+          sum.w += v.w;
+        }
+        const int64_t row = 4 * i / job.n, column = 4 * i - row * job.n;
+        finish(row, column, sum.x);
+        finish(row, column + 1, sum.y);
+        finish(row, column + 2, sum.z);
+        finish(row, column + 3, sum.w);
+      }
+      continue;
+    }
+    for (int64_t i = first; i < plane; i += step) {
+      const int64_t row = i / job.n;
+      float sum = 0;
+#pragma unroll 4
+      for (int s = 0; s < job.splits; ++s) sum += partial[s * plane + i];
+      if (job.splits == 0) {
+        const int64_t column = i - row * job.n;
+        const float v =
+            job.beta != 0.0f
+                ? job.beta *
+                      load_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output)
+                : 0.0f;
+        store_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
+      } else {
+        finish(row, i - row * job.n, sum);
+      }
+    }
+  }
+}
+
+unsigned blocks_for(int64_t work) {
+  return static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 132 * 16));
+}
+
+}  // namespace
+
+cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
+                          cudaStream_t stream) {
+  RepackJobs lines{};
+  int straight = 0;
+  for (int i = 0; i < jobs; ++i) {
+    if (!job[i].transpose) {
+      lines.job[straight] = job[i];
+      const int64_t chunks = (job[i].length * element_size + 15) / 16 * job[i].count;
+      lines.tasks[straight] = (straight > 0 ? lines.tasks[0] : 0) + chunks;
+      ++straight;
+      continue;
+    }
+    const int64_t tiles = (job[i].length + 63) / 64 * ((job[i].count + 63) / 64);
+    const dim3 grid(static_cast<unsigned>(std::min<int64_t>(tiles * batches, 132 * 16)));
+    if (element_size == 4) {
+      repack_transposed<uint32_t><<<grid, 256, 0, stream>>>(job[i], batches);
+    } else if (element_size == 2) {
+      repack_transposed<uint16_t><<<grid, 256, 0, stream>>>(job[i], batches);
+    } else {
+      repack_transposed<uint8_t><<<grid, 256, 0, stream>>>(job[i], batches);
+    }
+  }
+  if (straight > 0) {
+    if (straight == 1) lines.tasks[1] = lines.tasks[0];
+    lines.batches = batches;
+    const dim3 grid(blocks_for((lines.tasks[1] + 3) / 4), std::min(batches, 65535));
+    if (element_size == 4) {
+      repack_lines<4><<<grid, 256, 0, stream>>>(lines);
+    } else if (element_size == 2) {
+      repack_lines<2><<<grid, 256, 0, stream>>>(lines);
+    } else {
+      repack_lines<1><<<grid, 256, 0, stream>>>(lines);
+    }
+  }
+  return cudaPeekAtLastError();
+}
+
+cudaError_t launch_reduce(const ReduceJob& job, cudaStream_t stream) {
+  const int64_t plane = job.m * job.n;
+  const dim3 grid(blocks_for(job.splits > 0 && job.n % 4 == 0 ? plane / 4 : plane),
+                  std::min(job.batches, 65535));
+  reduce_splits<<<grid, 256, 0, stream>>>(job);
+  return cudaPeekAtLastError();
+}
+
+}  // namespace tw::gemm

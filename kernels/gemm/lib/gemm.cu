@@ -1,0 +1,445 @@
+// tilewright/gemm.h: checks the arguments, brings the problem to row-major, chooses a kernel by the model
+// (src/model/gemm_model.h), lays out the workspace, and queues at most three kernels: repack, multiply,
+// reduce.
+//
+// Column-major is row-major of the transposed product: D^T = op(B)^T op(A)^T, so A and B change places.
+// Tested by tilewright-bench gemm --verify.
+#include "tilewright/gemm.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "gemm/lib/elementwise.h"
+#include "gemm/lib/sgemm.h"
+#include "gemm/lib/wgmma_launch.h"
+#include "model/gemm_model.h"
+
+namespace tilewright {
+namespace {
+
+using namespace tw::gemm;
+
+Status invalid(const char* argument, const char* message) {
+  return {StatusCode::kInvalidArgument, argument, message, 0};
+}
+Status unsupported(const char* argument, const char* message) {
+  return {StatusCode::kUnsupported, argument, message, 0};
+}
+
+constexpr int type_bytes(Type t) {
+  return t == Type::kF32 || t == Type::kTf32 ? 4 : (t == Type::kBf16 || t == Type::kF16 ? 2 : 1);
+}
+constexpr bool is_fp8(Type t) { return t == Type::kE4m3 || t == Type::kE5m2; }
+Element element_of(Type t) { return static_cast<Element>(static_cast<int>(t)); }
+static_assert(static_cast<int>(Type::kE5m2) == static_cast<int>(Element::kE5m2), "the enums count alike");
+
+// Row-major: D (m x n) = op(A) op(B). `mn_major` of A: stored k x m; of B: stored k x n.
+struct Normal {
+  int64_t m, n, k, batches;
+  Type type_a, type_b, type_d;
+  Matrix a, b;
+  const void* c;
+  int64_t ld_c, stride_c;
+  void* d;
+  int64_t ld_d, stride_d;
+  float alpha, beta;
+  const float *scale_a, *scale_b;
+};
+
+Normal normalise(const GemmArguments& g) {
+  Normal p{};
+  p.batches = g.batches;
+  p.k = g.k;
+  p.type_d = g.type_d;
+  p.c = g.c;
+  p.ld_c = g.ld_c;
+  p.stride_c = g.stride_c;
+  p.d = g.d;
+  p.ld_d = g.ld_d;
+  p.stride_d = g.stride_d;
+  p.alpha = g.alpha;
+  p.beta = g.beta;
+  const Matrix a{g.a, g.ld_a, g.stride_a, false}, b{g.b, g.ld_b, g.stride_b, false};
+  const bool row_major = g.order == Order::kRowMajor;
+  p.m = row_major ? g.m : g.n;
+  p.n = row_major ? g.n : g.m;
+  p.a = row_major ? a : b;
+  p.b = row_major ? b : a;
+  p.type_a = row_major ? g.type_a : g.type_b;
+  p.type_b = row_major ? g.type_b : g.type_a;
+  p.scale_a = row_major ? g.scale_a : g.scale_b;
+  p.scale_b = row_major ? g.scale_b : g.scale_a;
+  p.a.mn_major = row_major ? g.transpose_a : g.transpose_b;
+  p.b.mn_major = !(row_major ? g.transpose_b : g.transpose_a);
+  return p;
+}
+
+// Bytes from the first to past the last element of `lines` x `length` at pitch ld; -1 when beyond 2^62.
+int64_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batches, int bytes) {
+  const __int128 last = static_cast<__int128>(lines - 1) * ld + static_cast<__int128>(batches - 1) * stride +
+                        length;
+  const __int128 total = last * bytes;
+  return total > (static_cast<__int128>(1) << 62) ? -1 : static_cast<int64_t>(total);
+}
+
+bool overlap(const void* x, int64_t x_bytes, const void* y, int64_t y_bytes) {
+  const auto a = reinterpret_cast<uintptr_t>(x), b = reinterpret_cast<uintptr_t>(y);
+  return a < b + static_cast<uintptr_t>(y_bytes) && b < a + static_cast<uintptr_t>(x_bytes);
+}
+
+bool known(Type t) { return static_cast<int>(t) >= 0 && t <= Type::kE5m2; }
+
+Status check(const GemmArguments& g) {
+  if (g.m < 0) return invalid("m", "the size is negative");
+  if (g.n < 0) return invalid("n", "the size is negative");
+  if (g.k < 0) return invalid("k", "the size is negative");
+  if (g.batches < 0) return invalid("batches", "the count is negative");
+  if (g.order != Order::kRowMajor && g.order != Order::kColumnMajor) return invalid("order", "not an Order");
+  if (!known(g.type_a)) return invalid("type_a", "not a Type");
+  if (!known(g.type_b)) return invalid("type_b", "not a Type");
+  if (g.type_a != g.type_b && !(is_fp8(g.type_a) && is_fp8(g.type_b))) {
+    return invalid("type_b", "A and B must have one type (the two fp8 types may be mixed)");
+  }
+  if (g.type_d != Type::kF32 && g.type_d != Type::kBf16 && g.type_d != Type::kF16) {
+    return invalid("type_d", "the output is fp32, bf16 or fp16");
+  }
+  if (g.m == 0 || g.n == 0 || g.batches == 0) return {};
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() - 1024;
+  if (g.m > kMost) return unsupported("m", "sizes go to 2^31 - 1025");
+  if (g.n > kMost) return unsupported("n", "sizes go to 2^31 - 1025");
+  if (g.k > kMost) return unsupported("k", "sizes go to 2^31 - 1025");
+  if (g.batches > (int64_t{1} << 24)) return unsupported("batches", "batches go to 2^24");
+  const bool row = g.order == Order::kRowMajor;
+  // Stored shapes: lines and their length.
+  const int64_t a_length = row != g.transpose_a ? g.k : g.m, a_lines = row != g.transpose_a ? g.m : g.k;
+  const int64_t b_length = row != g.transpose_b ? g.n : g.k, b_lines = row != g.transpose_b ? g.k : g.n;
+  const int64_t d_length = row ? g.n : g.m, d_lines = row ? g.m : g.n;
+  if (g.ld_d < d_length) return invalid("ld_d", "smaller than a stored line of D");
+  if (g.d == nullptr) return invalid("d", "null");
+  const int d_bytes = type_bytes(g.type_d);
+  if (reinterpret_cast<uintptr_t>(g.d) % d_bytes != 0) return invalid("d", "not aligned to its element");
+  if (g.batches > 1 && g.stride_d < 0) return invalid("stride_d", "the stride is negative");
+  const int64_t d_extent = extent(d_lines, d_length, g.ld_d, g.stride_d, g.batches, d_bytes);
+  if (d_extent < 0) return invalid("ld_d", "D reaches beyond 2^62 bytes");
+  if (g.batches > 1 && g.stride_d < (d_lines - 1) * g.ld_d + d_length &&
+      !(g.stride_d >= d_length && g.ld_d >= g.stride_d * (g.batches - 1) + d_length)) {
+    return invalid("stride_d", "matrices of the batch would overlap in D");
+  }
+  if (g.beta != 0.0f) {
+    if (g.c == nullptr) return invalid("c", "null although beta is not zero");
+    if (reinterpret_cast<uintptr_t>(g.c) % d_bytes != 0) return invalid("c", "not aligned to its element");
+    if (g.ld_c < d_length) return invalid("ld_c", "smaller than a stored line of C");
+    if (g.batches > 1 && g.stride_c < 0) return invalid("stride_c", "the stride is negative");
+    const int64_t c_extent = extent(d_lines, d_length, g.ld_c, g.stride_c, g.batches, d_bytes);
+    if (c_extent < 0) return invalid("ld_c", "C reaches beyond 2^62 bytes");
+    const bool same = g.c == g.d && g.ld_c == g.ld_d && (g.batches == 1 || g.stride_c == g.stride_d);
+    if (!same && overlap(g.c, c_extent, g.d, d_extent)) {
+      return invalid("c", "overlaps D without being the same matrix");
+    }
+  }
+  if (g.k == 0) return {};
+  const int bytes = type_bytes(g.type_a);
+  if (g.a == nullptr) return invalid("a", "null");
+  if (g.b == nullptr) return invalid("b", "null");
+  if (reinterpret_cast<uintptr_t>(g.a) % bytes != 0) return invalid("a", "not aligned to its element");
+  if (reinterpret_cast<uintptr_t>(g.b) % bytes != 0) return invalid("b", "not aligned to its element");
+  if (g.ld_a < a_length) return invalid("ld_a", "smaller than a stored line of A");
+  if (g.ld_b < b_length) return invalid("ld_b", "smaller than a stored line of B");
+  if (g.batches > 1 && g.stride_a < 0) return invalid("stride_a", "the stride is negative");
+  if (g.batches > 1 && g.stride_b < 0) return invalid("stride_b", "the stride is negative");
+  const int64_t a_extent = extent(a_lines, a_length, g.ld_a, g.stride_a, g.batches, bytes);
+  const int64_t b_extent = extent(b_lines, b_length, g.ld_b, g.stride_b, g.batches, bytes);
+  if (a_extent < 0) return invalid("ld_a", "A reaches beyond 2^62 bytes");
+  if (b_extent < 0) return invalid("ld_b", "B reaches beyond 2^62 bytes");
+  if (overlap(g.a, a_extent, g.d, d_extent)) return invalid("d", "overlaps A");
+  if (overlap(g.b, b_extent, g.d, d_extent)) return invalid("d", "overlaps B");
+  return {};
+}
+
+struct Device {
+  int sm_count = 0, major = 0;
+};
+// Read once per device: the attributes never change.
+Status read_device(Device* out) {
+  constexpr int kDevices = 64;
+  static std::atomic<int> cache[kDevices];  // sm_count * 256 + major; 0: not read yet
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return {StatusCode::kLaunchFailed, "", "no current device", error};
+  int packed = device < kDevices ? cache[device].load(std::memory_order_relaxed) : 0;
+  if (packed == 0) {
+    int sms = 0, major = 0;
+    error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error != cudaSuccess) return {StatusCode::kLaunchFailed, "", "device attributes unreadable", error};
+    packed = sms * 256 + major;
+    if (device < kDevices) cache[device].store(packed, std::memory_order_relaxed);
+  }
+  out->sm_count = packed / 256;
+  out->major = packed % 256;
+  return {};
+}
+
+// What will be queued, and where in the workspace.
+struct Plan {
+  tw::model::GemmCandidate choice;
+  bool repack_a = false, repack_b = false, transpose_a = false, transpose_b = false;
+  int64_t pitch_a = 0, pitch_b = 0, stride_a = 0, stride_b = 0;  // of the repacked operands, elements
+  size_t at_a = 0, at_b = 0, at_partial = 0;                     // byte offsets
+  size_t repack_bytes = 0, partial_bytes = 0;
+};
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Partial results of splits stay in L2 and cost little; beyond this they are not worth having.
+constexpr size_t kMostPartialBytes = size_t{64} << 20;
+
+Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bool unlimited) {
+  Plan plan;
+  const int bytes = type_bytes(p.type_a);
+  const int batches = static_cast<int>(p.batches);
+  // Only 16-bit operands may be MN-major for wgmma; the CUDA-core kernel takes either.
+  const bool either = bytes == 2 || p.type_a == Type::kF32;
+  plan.transpose_a = !either && p.a.mn_major;
+  plan.transpose_b = !either && p.b.mn_major;
+  plan.repack_a = plan.transpose_a || !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
+  plan.repack_b = plan.transpose_b || !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
+  const int64_t unit = 128 / bytes;  // lines start on a cache line
+  if (plan.repack_a) {
+    const bool mn = p.a.mn_major && !plan.transpose_a;
+    plan.pitch_a = round_up(mn ? p.m : p.k, unit);
+    plan.stride_a = plan.pitch_a * (mn ? p.k : p.m);
+    plan.at_a = 0;
+    plan.repack_bytes = round_up(plan.stride_a * bytes * p.batches, 256);
+  }
+  if (plan.repack_b) {
+    const bool mn = p.b.mn_major && !plan.transpose_b;
+    plan.pitch_b = round_up(mn ? p.n : p.k, unit);
+    plan.stride_b = plan.pitch_b * (mn ? p.k : p.n);
+    plan.at_b = plan.repack_bytes;
+    plan.repack_bytes += round_up(plan.stride_b * bytes * p.batches, 256);
+  }
+  plan.at_partial = plan.repack_bytes;
+  const size_t one_split = static_cast<size_t>(p.m) * p.n * p.batches * 4;
+  size_t room = kMostPartialBytes;
+  if (!unlimited) {
+    room = std::min(room, workspace_bytes > plan.repack_bytes ? workspace_bytes - plan.repack_bytes : 0);
+  }
+  const int max_splits = static_cast<int>(std::min<size_t>(room / one_split, tw::model::kMaxGemmSplits));
+  tw::model::GemmMachine machine;
+  machine.sm_count = device.sm_count;
+  tw::model::GemmProblem problem;
+  problem.m = p.m;
+  problem.n = p.n;
+  problem.k = p.k;
+  problem.batches = p.batches;
+  problem.element_bytes = bytes;
+  problem.output_bytes = type_bytes(p.type_d);
+  problem.repack_a = plan.repack_a;
+  problem.repack_b = plan.repack_b;
+  problem.cuda_cores = p.type_a == Type::kF32;
+  plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
+  if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
+  return plan;
+}
+
+Output output_of(Type t) {
+  return t == Type::kF32 ? Output::kF32 : (t == Type::kBf16 ? Output::kBf16 : Output::kF16);
+}
+
+Status launched(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  return {StatusCode::kLaunchFailed, "", what, error};
+}
+
+ReduceJob reduction(const Normal& p) {
+  ReduceJob job{};
+  job.m = p.m;
+  job.n = p.n;
+  job.batches = static_cast<int>(p.batches);
+  job.alpha = p.alpha;
+  job.beta = p.beta;
+  job.scale_a = p.scale_a;
+  job.scale_b = p.scale_b;
+  job.c = p.c;
+  job.ld_c = p.ld_c;
+  job.stride_c = p.stride_c;
+  job.d = p.d;
+  job.ld_d = p.ld_d;
+  job.stride_d = p.stride_d;
+  job.output = output_of(p.type_d);
+  return job;
+}
+
+Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace, cudaStream_t stream) {
+  const int bytes = type_bytes(p.type_a);
+  Matrix a = p.a, b = p.b;
+  RepackJob jobs[2];
+  int count = 0;
+  auto add = [&](Matrix* x, int64_t mn, bool transpose, size_t at, int64_t pitch, int64_t stride) {
+    RepackJob& job = jobs[count++];
+    job.source = x->data;
+    job.destination = workspace + at;
+    job.length = x->mn_major ? mn : p.k;
+    job.count = x->mn_major ? p.k : mn;
+    job.source_pitch = x->pitch;
+    job.destination_pitch = pitch;
+    job.source_stride = x->batch_stride;
+    job.destination_stride = stride;
+    job.transpose = transpose;
+    *x = {workspace + at, pitch, stride, x->mn_major && !transpose};
+  };
+  if (plan.repack_a) add(&a, p.m, plan.transpose_a, plan.at_a, plan.pitch_a, plan.stride_a);
+  if (plan.repack_b) add(&b, p.n, plan.transpose_b, plan.at_b, plan.pitch_b, plan.stride_b);
+  if (count > 0) {
+    const Status status =
+        launched(launch_repack(jobs, count, static_cast<int>(p.batches), bytes, stream), "repacking an operand");
+    if (!status) return status;
+  }
+  WgmmaProblem problem{};
+  problem.m = static_cast<int>(p.m);
+  problem.n = static_cast<int>(p.n);
+  problem.k = static_cast<int>(p.k);
+  problem.batches = static_cast<int>(p.batches);
+  problem.a = a;
+  problem.b = b;
+  WgmmaSchedule schedule;
+  schedule.cluster = plan.choice.cluster;
+  schedule.raster_group = plan.choice.raster_group;
+  schedule.splits = plan.choice.splits;
+  schedule.sm_count = device.sm_count;
+  schedule.programmatic = true;
+  if (plan.choice.splits > 1) {
+    problem.d = workspace + plan.at_partial;
+    problem.ld_d = p.n;
+    problem.stride_d = p.m * p.n;
+    problem.output = Output::kF32;
+    problem.alpha = 1;
+  } else {
+    problem.d = p.d;
+    problem.ld_d = p.ld_d;
+    problem.stride_d = p.stride_d;
+    problem.c = p.c;
+    problem.ld_c = p.ld_c;
+    problem.stride_c = p.stride_c;
+    problem.output = output_of(p.type_d);
+    problem.alpha = p.alpha;
+    problem.beta = p.beta;
+    problem.scale_a = p.scale_a;
+    problem.scale_b = p.scale_b;
+  }
+  Status status;
+  if (p.type_a == Type::kF32) {
+    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn}, schedule, stream), "the CUDA-core kernel");
+  } else {
+    const WgmmaKernel* kernel = find_wgmma_kernel(element_of(p.type_a), element_of(p.type_b), plan.choice.bm,
+                                                  plan.choice.bn, a.mn_major, b.mn_major);
+    if (kernel == nullptr) return unsupported("type_a", "no kernel of this type was built");
+    status = launched(launch_wgmma(*kernel, problem, schedule, stream), "the tensor-core kernel");
+  }
+  if (!status || plan.choice.splits == 1) return status;
+  ReduceJob job = reduction(p);
+  job.partial = reinterpret_cast<const float*>(workspace + plan.at_partial);
+  job.splits = plan.choice.splits;
+  return launched(launch_reduce(job, stream), "reducing the splits of K");
+}
+
+bool is_empty(const GemmArguments& g) { return g.m == 0 || g.n == 0 || g.batches == 0 || g.k == 0; }
+
+}  // namespace
+
+Status gemm_workspace(const GemmArguments& g, GemmWorkspace* bytes) noexcept {
+  if (bytes == nullptr) return invalid("bytes", "null");
+  *bytes = {};
+  Status status = check(g);
+  if (!status || is_empty(g)) return status;
+  Device device;
+  status = read_device(&device);
+  if (!status) return status;
+  const Plan plan = make_plan(normalise(g), device, 0, true);
+  bytes->recommended = plan.repack_bytes + plan.partial_bytes;
+  bytes->minimum = plan.repack_bytes;
+  return {};
+}
+
+Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes, cudaStream_t stream) noexcept {
+  Status status = check(g);
+  if (!status || g.m == 0 || g.n == 0 || g.batches == 0) return status;
+  const Normal p = normalise(g);
+  if (p.k == 0) return launched(launch_reduce(reduction(p), stream), "scaling C");
+  Device device;
+  status = read_device(&device);
+  if (!status) return status;
+  if (device.major != 9) return unsupported("", "the kernels need compute capability 9.0 (Hopper)");
+  const Plan plan = make_plan(p, device, workspace_bytes, false);
+  if (plan.repack_bytes + plan.partial_bytes > workspace_bytes) {
+    return {StatusCode::kWorkspaceTooSmall, "workspace_bytes", "smaller than gemm_workspace's minimum", 0};
+  }
+  if (plan.repack_bytes + plan.partial_bytes > 0) {
+    if (workspace == nullptr) return invalid("workspace", "null");
+    if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return invalid("workspace", "not 256-byte aligned");
+  }
+  return run(p, plan, device, static_cast<char*>(workspace), stream);
+}
+
+namespace {
+
+GemmArguments from_c(const tw_gemm_arguments& c) {
+  GemmArguments g;
+  g.m = c.m;
+  g.n = c.n;
+  g.k = c.k;
+  g.order = static_cast<Order>(c.order);
+  g.transpose_a = c.transpose_a != 0;
+  g.transpose_b = c.transpose_b != 0;
+  g.type_a = static_cast<Type>(c.type_a);
+  g.type_b = static_cast<Type>(c.type_b);
+  g.type_d = static_cast<Type>(c.type_d);
+  g.alpha = c.alpha;
+  g.beta = c.beta;
+  g.a = c.a;
+  g.ld_a = c.ld_a;
+  g.stride_a = c.stride_a;
+  g.b = c.b;
+  g.ld_b = c.ld_b;
+  g.stride_b = c.stride_b;
+  g.c = c.c;
+  g.ld_c = c.ld_c;
+  g.stride_c = c.stride_c;
+  g.d = c.d;
+  g.ld_d = c.ld_d;
+  g.stride_d = c.stride_d;
+  g.batches = c.batches == 0 ? 1 : c.batches;
+  g.scale_a = c.scale_a;
+  g.scale_b = c.scale_b;
+  return g;
+}
+
+int to_c(const Status& status, const char** argument) {
+  if (argument != nullptr) *argument = status.argument;
+  return static_cast<int>(status.code);
+}
+
+}  // namespace
+}  // namespace tilewright
+
+extern "C" int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
+                                 const char** argument) {
+  using namespace tilewright;
+  if (arguments == nullptr) return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
+  GemmWorkspace bytes;
+  const Status status = gemm_workspace(from_c(*arguments), &bytes);
+  if (recommended != nullptr) *recommended = bytes.recommended;
+  if (minimum != nullptr) *minimum = bytes.minimum;
+  return to_c(status, argument);
+}
+
+extern "C" int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes,
+                       cudaStream_t stream, const char** argument) {
+  using namespace tilewright;
+  if (arguments == nullptr) return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
+  return to_c(gemm(from_c(*arguments), workspace, workspace_bytes, stream), argument);
+}

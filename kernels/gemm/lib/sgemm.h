@@ -1,0 +1,22 @@
+// fp32 GEMM on the CUDA cores, fed by TMA.
+//
+// Tested by tilewright-bench gemm --verify.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "gemm/lib/wgmma_launch.h"
+
+namespace tw::gemm {
+
+// The problem as for the tensor cores: A and B suit TMA, D may be anything. `splits` > 1: D is fp32, `splits`
+// matrices per batch one after the other.
+struct SgemmTileShape {
+  int bm, bn;
+};
+constexpr SgemmTileShape kSgemmTiles[] = {{128, 256}, {128, 128}, {64, 64}};
+
+cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile, const WgmmaSchedule& schedule,
+                         cudaStream_t stream);
+
+}  // namespace tw::gemm

@@ -1,0 +1,20 @@
+// The rows of the instance table that one object file contributes (wgmma_instances.cu is compiled once
+// for every element type and pair of layouts, so that the compilations run side by side).
+//
+// Tested by bench/gemm.
+#pragma once
+
+#include "gemm/lib/wgmma_launch.h"
+
+namespace tw::gemm {
+
+struct InstanceRows {
+  const WgmmaKernel* rows;
+  int count;
+};
+
+// 0: A and B K-major; 1: A K-major, B MN-major; 2: A MN-major, B K-major; 3: both MN-major.
+template <Element element, int layout>
+InstanceRows wgmma_rows();
+
+}  // namespace tw::gemm

@@ -1,0 +1,366 @@
+// The library's tensor-core GEMM: warp-specialised, persistent, fed by TMA, computed by WGMMA.
+//
+// D = alpha * A * B + beta * C for one tile shape and one pair of layouts. A CTA is one producer
+// warpgroup (one thread of it issues bulk tensor copies into a ring of stages) and BM/64 consumer
+// warpgroups of 64 x BN each. A cluster of CTAs along M shares B: each loads its part and multicasts.
+// CTAs are persistent and walk tiles in groups along M, so that the tiles in flight share rows and
+// columns in L2; the producer runs ahead into the next tile while the consumers store the last one.
+//
+// D leaves through staging: fragments to swizzled rows of 128 bytes, then a bulk tensor store, or, where
+// D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd ends). Edges need
+// no guard in the mainloop: TMA fills what lies outside the matrix with zeros, and clips the store.
+//
+// Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch, and
+// an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the H200), so an
+// odd address cannot be made good by a coordinate either. The host repacks what does not comply.
+// Tested by tilewright-bench gemm --verify (every layout, tile, output, offset; padding untouched).
+#pragma once
+
+#include <type_traits>
+
+#include "common/hopper.cuh"
+#include "common/wgmma.cuh"
+#include "gemm/lib/wgmma_params.h"
+
+namespace tw::gemm {
+
+using namespace tw::gpu;
+
+template <class T, int BM_, int BN_, bool kAMn_, bool kBMn_>
+struct WgmmaTile {
+  using Element = T;
+  static constexpr int BM = BM_, BN = BN_;
+  static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
+  static constexpr int BK = 128 / sizeof(T);  // one swizzle row
+  static constexpr int kConsumers = BM / 64;
+  static constexpr int kThreads = (kConsumers + 1) * 128;
+  static constexpr int kABytes = BM * 128, kBBytes = BN * 128, kStageBytes = kABytes + kBBytes;
+  static constexpr int kStagingBytes = 8192;  // 64 rows of 128 bytes, a warpgroup and buffer
+  static constexpr int kBuffers = 2;
+  static constexpr int kSharedLimit = 232448;  // 227 KiB a block (programming guide, cc 9.0)
+  static constexpr int kFixed = 1024 + 256 + kConsumers * kBuffers * kStagingBytes;
+  static constexpr int kFitting = (kSharedLimit - kFixed) / kStageBytes;
+  static constexpr int kStages = kFitting > 12 ? 12 : kFitting;
+  static constexpr int kSharedBytes = kFixed + kStages * kStageBytes;
+  static_assert(kStages >= 3, "a ring of fewer stages cannot hide the copies");
+};
+
+struct TileIndex {
+  int m_unit, n, z;
+};
+
+__device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
+  const int per_z = p.units_m * p.tiles_n;
+  const int z = index / per_z;
+  const int r = index - z * per_z;
+  const int per_group = p.raster_group * p.tiles_n;
+  const int group = r / per_group;
+  const int first = group * p.raster_group;
+  const int rows = min(p.raster_group, p.units_m - first);
+  const int within = r - group * per_group;
+  const int n = within / rows;
+  return {first + within - n * rows, n, z};
+}
+
+template <class Tile>
+__device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, uint32_t full,
+                                        uint32_t empty) {
+  const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
+  const uint16_t everyone = static_cast<uint16_t>((1 << p.cluster) - 1);
+  const int units = p.units_m * p.tiles_n * p.batches * p.splits;
+  const int step = static_cast<int>(gridDim.x) / p.cluster;
+  int stage = 0;
+  uint32_t phase = 0;
+  auto load_b = [&](uint32_t at, int x, int y, int z, uint32_t barrier) {
+    if (p.cluster > 1) {
+      tma_load_multicast(at, &p.b, x, y, z, barrier, everyone);
+    } else {
+      tma_load(at, &p.b, x, y, z, barrier);
+    }
+  };
+  for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
+    const TileIndex tile = tile_at(p, unit);
+    const int batch = tile.z / p.splits;
+    const int first_block = (tile.z - batch * p.splits) * p.k_blocks_per_split;
+    const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
+    const int m0 = (tile.m_unit * p.cluster + rank) * Tile::BM;
+    const int n0 = tile.n * Tile::BN;
+    for (int block = first_block; block < last_block; ++block) {
+      mbarrier_wait(empty + 8 * stage, phase ^ 1);
+      const uint32_t a_at = stages + stage * Tile::kStageBytes;
+      const uint32_t b_at = a_at + Tile::kABytes;
+      const uint32_t barrier = full + 8 * stage;
+      mbarrier_arrive_expect(barrier, Tile::kStageBytes);
+      const int k0 = block * Tile::BK;
+      if constexpr (!Tile::kAMn) {
+        tma_load(a_at, &p.a, k0, m0, batch, barrier);
+      } else {
+#pragma unroll
+        for (int panel = 0; panel < Tile::BM / 64; ++panel) {
+          tma_load(a_at + panel * 8192, &p.a, m0 + panel * 64, k0, batch, barrier);
+        }
+      }
+      if constexpr (!Tile::kBMn) {
+        const int rows = Tile::BN / p.cluster;
+        load_b(b_at + rank * rows * 128, k0, n0 + rank * rows, batch, barrier);
+      } else {
+        const int rows = Tile::BK / p.cluster;
+#pragma unroll
+        for (int panel = 0; panel < Tile::BN / 64; ++panel) {
+          load_b(b_at + panel * 8192 + rank * rows * 128, n0 + panel * 64, k0 + rank * rows, batch, barrier);
+        }
+      }
+      if (++stage == Tile::kStages) {
+        stage = 0;
+        phase ^= 1;
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ uint32_t pack16(float low, float high, Output output) {
+  if (output == Output::kBf16) {
+    const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(v);
+  }
+  const __half2 v = __floats2half2_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(v);
+}
+
+__device__ __forceinline__ float load_c(const void* c, int64_t index, Output output) {
+  if (output == Output::kF32) return static_cast<const float*>(c)[index];
+  if (output == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[index]);
+  return __half2float(static_cast<const __half*>(c)[index]);
+}
+
+// Stores the 16 rows of a staging buffer that belong to this warp, columns x.. of D, without TMA. A row of
+// 16-bit elements may start on an odd element: then lane l writes elements 2l+1 and 2l+2 as one word.
+__device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, int m0, int x, int z,
+                                           int warp, int lane) {
+  const int rows = min(16, p.m - m0 - warp * 16);
+  const int columns = p.n - x;
+#pragma unroll 4
+  for (int i = 0; i < rows; ++i) {
+    const int r = warp * 16 + i;
+    uint32_t word;
+    asm volatile("ld.shared.b32 %0, [%1];"
+                 : "=r"(word)
+                 : "r"(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4));
+    const int64_t at = z * p.stride_d + static_cast<int64_t>(m0 + r) * p.ld_d + x;
+    if (p.output == Output::kF32) {
+      if (lane < columns) static_cast<uint32_t*>(p.d_data)[at + lane] = word;
+      continue;
+    }
+    uint16_t* row = static_cast<uint16_t*>(p.d_data) + at;
+    if ((reinterpret_cast<uintptr_t>(row) & 2) == 0) {
+      if (2 * lane + 1 < columns) {
+        *reinterpret_cast<uint32_t*>(row + 2 * lane) = word;
+      } else if (2 * lane < columns) {
+        row[2 * lane] = static_cast<uint16_t>(word);
+      }
+    } else {
+      const uint32_t next = __shfl_down_sync(0xffffffffu, word, 1);
+      if (lane == 0 && columns > 0) row[0] = static_cast<uint16_t>(word);
+      if (lane < 31 && 2 * lane + 2 < columns) {
+        *reinterpret_cast<uint32_t*>(row + 2 * lane + 1) = __byte_perm(word, next, 0x5432);
+      } else if (2 * lane + 1 < columns) {
+        row[2 * lane + 1] = static_cast<uint16_t>(word >> 16);
+      }
+    }
+  }
+}
+
+// Scales the accumulators, adds beta * C, and stores the warpgroup's 64 x BN part of D through staging.
+template <class Tile>
+__device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile::BN / 2],
+                                           uint32_t staging, int m0, int n0, int z, int group,
+                                           int& buffer) {
+  constexpr int BN = Tile::BN;
+  const int thread = threadIdx.x & 127, warp = thread >> 5, lane = thread & 31;
+  const int g = lane >> 2, t = lane & 3;
+  float alpha = p.alpha;
+  if (p.scale_a != nullptr) alpha *= *p.scale_a;
+  if (p.scale_b != nullptr) alpha *= *p.scale_b;
+  if (alpha != 1.0f) {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) d[i] *= alpha;
+  }
+  if (p.beta != 0.0f) {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) {
+      const int r = warp * 16 + g + ((i >> 1) & 1) * 8;
+      const int c = (i >> 2) * 8 + 2 * t + (i & 1);
+      const int row = m0 + r, column = n0 + c;
+      if (row < p.m && column < p.n) {
+        d[i] += p.beta * load_c(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
+      }
+      if (i % 8 == 7) asm volatile("" ::: "memory");  // eight loads in flight, not 128: registers are full
+    }
+  }
+  // Address of 16-byte chunk `chunk` of row r in a staging buffer.
+  auto chunk_address = [&](uint32_t base, int r, int chunk) {
+    return base + r * 128 + ((chunk ^ (r & 7)) << 4);
+  };
+  auto before = [&]() -> uint32_t {
+    if (p.d_data == nullptr && thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
+    named_barrier(1 + group, 128);
+    uint32_t base = staging + buffer * Tile::kStagingBytes;
+    asm volatile("" : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
+    return base;
+  };
+  auto after = [&](uint32_t base, int x) {
+    if (p.d_data == nullptr) {
+      fence_async_shared();
+      named_barrier(1 + group, 128);
+      if (thread == 0) {
+        tma_store(&p.d, x, m0, z, base);
+        tma_store_commit();
+      }
+    } else {
+      named_barrier(1 + group, 128);
+      store_rows(p, base, m0, x, z, warp, lane);
+    }
+    buffer ^= 1;
+  };
+  if (p.output == Output::kF32) {
+#pragma unroll
+    for (int h = 0; h < BN / 32; ++h) {
+      const uint32_t base = before();
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int r = warp * 16 + g + half * 8;
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          const int i = 4 * (4 * h + q) + 2 * half;
+          store_shared_v2(chunk_address(base, r, 2 * q + (t >> 1)) + (t & 1) * 8, __float_as_uint(d[i]),
+                          __float_as_uint(d[i + 1]));
+        }
+      }
+      after(base, n0 + 32 * h);
+    }
+  } else {
+    const int matrix = lane >> 3;
+    const int r = warp * 16 + (matrix & 1) * 8 + (lane & 7);
+#pragma unroll
+    for (int h = 0; h < BN / 64; ++h) {
+      const uint32_t base = before();
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair) {
+        const int i = 4 * (8 * h + 2 * pair);
+        store_matrix_x4(chunk_address(base, r, 2 * pair + (matrix >> 1)),
+                        pack16(d[i], d[i + 1], p.output), pack16(d[i + 2], d[i + 3], p.output),
+                        pack16(d[i + 4], d[i + 5], p.output), pack16(d[i + 6], d[i + 7], p.output));
+      }
+      after(base, n0 + 64 * h);
+    }
+  }
+}
+
+template <class Tile>
+__device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
+                                        uint32_t full, uint32_t empty, uint32_t staging, int group) {
+  constexpr int BN = Tile::BN;
+  using T = typename Tile::Element;
+  const int thread = threadIdx.x & 127, lane = thread & 31;
+  const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
+  const int units = p.units_m * p.tiles_n * p.batches * p.splits;
+  const int step = static_cast<int>(gridDim.x) / p.cluster;
+  // Descriptor steps, in units of 16 bytes: 32 bytes along a swizzled row, or 16 rows of 128 bytes.
+  constexpr uint64_t kStepA = Tile::kAMn ? 128 : 2, kStepB = Tile::kBMn ? 128 : 2;
+  int stage = 0, buffer = 0;
+  uint32_t phase = 0;
+  float d[BN / 2];
+  auto release = [&](int which) {
+    if (lane < p.cluster) {
+      if (p.cluster == 1) {
+        mbarrier_arrive(empty + 8 * which);
+      } else {
+        mbarrier_arrive_remote(empty + 8 * which, lane);
+      }
+    }
+  };
+  for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
+    const TileIndex tile = tile_at(p, unit);
+    const int first_block = (tile.z % p.splits) * p.k_blocks_per_split;
+    const int blocks = min(p.k_blocks_per_split, p.k_blocks - first_block);
+    int previous = 0;
+    auto advance = [&]() {
+      previous = stage;
+      if (++stage == Tile::kStages) {
+        stage = 0;
+        phase ^= 1;
+      }
+    };
+    // The first block of a tile overwrites the accumulators; it stands apart so that ptxas sees one
+    // unbroken chain of asynchronous instructions on them. One group stays in flight: the stage before
+    // it is free once it is issued.
+    auto multiply = [&](int accumulate) {
+      mbarrier_wait(full + 8 * stage, phase);
+      const uint32_t a_at = stages + stage * Tile::kStageBytes + group * 8192;
+      const uint32_t b_at = stages + stage * Tile::kStageBytes + Tile::kABytes;
+      const uint64_t a = Tile::kAMn ? mn_major_descriptor(a_at, 8192) : k_major_descriptor(a_at);
+      const uint64_t b = Tile::kBMn ? mn_major_descriptor(b_at, 8192) : k_major_descriptor(b_at);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        wgmma<T, T, BN, Tile::kAMn, Tile::kBMn>(d, a + k * kStepA, b + k * kStepB,
+                                                k > 0 ? 1 : accumulate);
+      }
+      wgmma_commit();
+    };
+    multiply(0);
+    advance();
+#pragma unroll 1
+    for (int block = 1; block < blocks; ++block) {
+      multiply(1);
+      wgmma_wait<1>();
+      release(previous);
+      advance();
+    }
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) asm volatile("" : "+f"(d[i])::"memory");  // no read moves above the wait
+    release(previous);
+    store_tile<Tile>(p, d, staging + group * Tile::kBuffers * Tile::kStagingBytes,
+                     (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z, group,
+                     buffer);
+  }
+  if (p.d_data == nullptr && thread == 0) tma_store_wait_read<0>();
+}
+
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    wgmma_gemm(const __grid_constant__ WgmmaParams p) {
+  extern __shared__ uint8_t shared[];
+  const uint32_t stages = (shared_address(shared) + 1023) & ~1023u;  // swizzle atoms are 1024 bytes
+  const uint32_t staging = stages + Tile::kStages * Tile::kStageBytes;
+  const uint32_t full = staging + Tile::kConsumers * Tile::kBuffers * Tile::kStagingBytes;
+  const uint32_t empty = full + 8 * Tile::kStages;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < Tile::kStages; ++s) {
+      mbarrier_init(full + 8 * s, 1);
+      mbarrier_init(empty + 8 * s, Tile::kConsumers * 4 * p.cluster);  // every consumer warp of the cluster
+    }
+    fence_mbarrier_init();
+  }
+  if (p.cluster > 1) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+  }
+  wait_for_kernels_ahead();
+  let_kernels_behind_start();
+  const int group = static_cast<int>(threadIdx.x) / 128;
+  if (group == Tile::kConsumers) {
+    if constexpr (Tile::kConsumers > 1) registers_release<40>();
+    const int warp = (threadIdx.x & 127) >> 5;
+    if (warp == 0 && (threadIdx.x & 31) == 0) produce<Tile>(p, stages, full, empty);
+    __syncwarp();
+  } else {
+    if constexpr (Tile::kConsumers > 1) registers_acquire<232>();
+    consume<Tile>(p, stages, full, empty, staging, group);
+  }
+  if (p.cluster > 1) cluster_sync();  // no CTA leaves while its peer may still write to it
+}
+
+}  // namespace tw::gemm

@@ -1,0 +1,100 @@
+// See wgmma_launch.h.
+#include "gemm/lib/wgmma_launch.h"
+
+#include <algorithm>
+
+#include "gemm/lib/tensor_map.h"
+
+namespace tw::gemm {
+namespace {
+
+int div_up(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
+
+}  // namespace
+
+bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches, int element_size) {
+  return (reinterpret_cast<uintptr_t>(data) & 15) == 0 && pitch * element_size % 16 == 0 &&
+         (batches == 1 || batch_stride * element_size % 16 == 0);
+}
+
+cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
+                         const WgmmaSchedule& schedule, cudaStream_t stream) {
+  const int bk = 128 / element_bytes(kernel.element_a);
+  const int cluster = schedule.cluster;
+  WgmmaParams p{};
+  p.m = problem.m;
+  p.n = problem.n;
+  p.k_blocks = div_up(problem.k, bk);
+  p.k_blocks_per_split = div_up(p.k_blocks, schedule.splits);
+  p.splits = div_up(p.k_blocks, p.k_blocks_per_split);
+  p.batches = problem.batches;
+  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * cluster);
+  p.tiles_n = div_up(problem.n, kernel.bn);
+  p.raster_group = schedule.raster_group;
+  p.cluster = cluster;
+  p.alpha = problem.alpha;
+  p.beta = problem.beta;
+  p.scale_a = problem.scale_a;
+  p.scale_b = problem.scale_b;
+  p.c = problem.c;
+  p.ld_c = problem.ld_c;
+  p.stride_c = problem.stride_c;
+  p.output = problem.output;
+  const Element out = problem.output == Output::kF32    ? Element::kF32
+                      : problem.output == Output::kBf16 ? Element::kBf16
+                                                        : Element::kF16;
+  const Lines d{problem.d,        problem.n,        problem.m, problem.ld_d,
+                problem.stride_d, problem.batches * p.splits, out};
+  const int columns = 128 / element_bytes(out);
+  const Element element = kernel.element_a;
+  bool ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
+                           problem.a.mn_major ? bk : kernel.bm) &&
+            encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
+                           (problem.b.mn_major ? bk : kernel.bn) / cluster);
+  if (suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output))) {
+    ok = ok && encode_lines(&p.d, d, columns, 64);
+  } else {
+    p.d_data = problem.d;
+    p.ld_d = problem.ld_d;
+    p.stride_d = problem.stride_d;
+  }
+  if (!ok) return cudaErrorInvalidValue;
+
+  const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
+  if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(std::min<int64_t>(units, schedule.sm_count / cluster)) * cluster);
+  config.blockDim = dim3(kernel.threads);
+  config.dynamicSmemBytes = kernel.shared_bytes;
+  config.stream = stream;
+  cudaLaunchAttribute attributes[2];
+  config.attrs = attributes;
+  if (cluster > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs].val.clusterDim.x = cluster;
+    attributes[config.numAttrs].val.clusterDim.y = 1;
+    attributes[config.numAttrs++].val.clusterDim.z = 1;
+  }
+  if (schedule.programmatic) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  void* arguments[] = {&p};
+  return cudaLaunchKernelExC(&config, kernel.function, arguments);
+}
+
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn, bool a_mn,
+                                     bool b_mn) {
+  int count = 0;
+  const WgmmaKernel* all = wgmma_kernels(&count);
+  for (int i = 0; i < count; ++i) {
+    const WgmmaKernel& k = all[i];
+    if (k.element_a == element_a && k.element_b == element_b && k.bm == bm && k.bn == bn && k.a_mn == a_mn &&
+        k.b_mn == b_mn) {
+      return &k;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tw::gemm

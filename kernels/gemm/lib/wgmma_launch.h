@@ -1,0 +1,70 @@
+// Host side of the WGMMA kernels: the table of instances, tensor maps, the launch.
+//
+// Problem: one kernel per tile shape, type and pair of layouts. Choice: each instance is a row
+// of facts (`WgmmaKernel`); everything else is one function that reads the row. Nothing is allocated.
+// Tested by bench/gemm.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gemm/lib/wgmma_params.h"
+
+namespace tw::gemm {
+
+enum class Element : int { kF32, kTf32, kBf16, kF16, kE4m3, kE5m2 };
+
+constexpr int element_bytes(Element e) {
+  return e == Element::kF32 || e == Element::kTf32 ? 4 : (e == Element::kBf16 || e == Element::kF16 ? 2 : 1);
+}
+constexpr int output_bytes(Output o) { return o == Output::kF32 ? 4 : 2; }
+
+struct WgmmaKernel {
+  const void* function;
+  Element element_a, element_b;
+  int bm, bn, stages, threads, shared_bytes;
+  bool a_mn, b_mn;
+};
+
+// A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of op(A)
+// or a column of op(B); MN-major: a line is one k. Pitches and strides in elements.
+struct Matrix {
+  const void* data;
+  int64_t pitch, batch_stride;
+  bool mn_major;
+};
+
+// D (row-major) = alpha * A * B + beta * C.
+struct WgmmaProblem {
+  int m, n, k, batches;
+  Matrix a, b;
+  void* d;
+  int64_t ld_d, stride_d;
+  const void* c;
+  int64_t ld_c, stride_c;
+  Output output;
+  float alpha, beta;
+  const float *scale_a, *scale_b;
+};
+
+struct WgmmaSchedule {
+  int cluster = 1;       // 1, 2 or 4
+  int raster_group = 8;  // in clusters
+  int splits = 1;        // > 1: D is `splits` matrices per batch, one after the other at stride_d
+  int sm_count = 132;
+  bool programmatic = false;  // may start before the kernel ahead of it in the stream has ended
+};
+
+// Every instance that was built, `*count` of them.
+const WgmmaKernel* wgmma_kernels(int* count);
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn, bool a_mn,
+                                     bool b_mn);
+
+// A and B must suit TMA: address and pitch (and batch stride) multiples of 16 bytes. D may be anything.
+bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches, int element_size);
+
+cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
+                         const WgmmaSchedule& schedule, cudaStream_t stream);
+
+}  // namespace tw::gemm

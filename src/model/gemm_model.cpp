@@ -1,0 +1,221 @@
+#include "model/gemm_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace tw::model {
+namespace {
+
+int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Splits worth predicting for a tile: enough to fill the machine, and a few around it.
+int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int max_splits,
+                     int* out) {
+  int count = 0;
+  out[count++] = 1;
+  const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
+  const int64_t blocks = div_up(p.k * p.element_bytes, 128);
+  const int64_t limit = std::min<int64_t>({int64_t{max_splits}, int64_t{kMaxGemmSplits}, blocks / 4});
+  for (int64_t want : {int64_t{2}, int64_t{3}, int64_t{4}, machine.sm_count / std::max<int64_t>(tiles, 1),
+                       2 * machine.sm_count / std::max<int64_t>(tiles, 1)}) {
+    if (want <= out[count - 1] || want > limit) continue;
+    // The count that is really launched: equal chunks of K.
+    const int64_t chunk = div_up(blocks, want);
+    const int64_t real = div_up(blocks, chunk);
+    if (real > out[count - 1]) out[count++] = static_cast<int>(real);
+  }
+  return count;
+}
+
+// What tiles and reductions cost beside the mainloop is the same for both kinds of kernel.
+void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double fill, GemmCandidate* c) {
+  const double k_bytes = static_cast<double>(p.k) * p.element_bytes;
+  const double a_bytes = static_cast<double>(p.m * p.batches) * k_bytes;
+  const double b_bytes = static_cast<double>(p.n * p.batches) * k_bytes;
+  const double d_elements = static_cast<double>(p.m * p.batches) * static_cast<double>(p.n);
+  // Few SMs cannot draw all of DRAM's bandwidth; about five eighths of them can.
+  const double reach = std::min(1.0, fill * 1.6);
+  c->dram_us = (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
+  if (c->splits > 1) {
+    c->reduce_us = machine.next_launch_us +
+                   d_elements * (4.0 * c->splits + p.output_bytes) / (machine.copy_gb_s * 1e3);
+  }
+  if (p.repack_a || p.repack_b) {
+    c->repack_us = machine.next_launch_us + 2.0 * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0)) /
+                                                (machine.copy_gb_s * 1e3);
+  }
+  const double compute = c->mainloop_us + c->epilogue_us;
+  if (c->dram_us > compute) c->bound = GemmBound::kDram;
+  c->total_us = machine.launch_us + std::max(compute, c->dram_us) + c->reduce_us + c->repack_us;
+}
+
+GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int splits) {
+  GemmCandidate c;
+  c.bm = tile.bm;
+  c.bn = tile.bn;
+  c.splits = splits;
+  c.bound = GemmBound::kCudaCores;
+  const int64_t units = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches * splits;
+  // Small tiles run several CTAs an SM (2 of 128x128, 4 of 64x64), which then share its lanes.
+  const int resident = tile.bn == 256 ? 1 : (tile.bn == 128 ? 2 : 4);
+  const int64_t slots = static_cast<int64_t>(machine.sm_count) * resident;
+  c.waves = static_cast<int>(div_up(units, slots));
+  const int64_t last = units - (c.waves - 1) * slots;
+  c.last_wave_fill = static_cast<double>(last) / static_cast<double>(slots);
+  const double efficiency = machine.cuda_core_efficiency * (tile.bn == 64 ? 0.85 : 1.0);
+  // 128 lanes; a CTA of 64 threads or one alone on its SM cannot fill them.
+  c.block_clocks = tile.bm * tile.bn * 32.0 / 128.0 / efficiency;
+  const int64_t blocks = div_up(div_up(p.k, 32), splits);
+  const int64_t last_per_sm = div_up(last, machine.sm_count);
+  const double alone = tile.bn == 64 ? 1.7 : (tile.bn == 128 ? 1.3 : 1.0);  // latency shows with one CTA an SM
+  const double turns = (c.waves - 1) * resident + (last_per_sm == 1 ? alone : static_cast<double>(last_per_sm));
+  const double clock_us = 1e-3 / machine.cuda_core_clock_ghz;
+  c.mainloop_us = turns * static_cast<double>(blocks) * c.block_clocks * clock_us;
+  c.epilogue_us = c.waves * 1500 * clock_us;
+  c.raster_group = 8;
+  add_memory_terms(p, machine, std::min(1.0, static_cast<double>(units) / machine.sm_count), &c);
+  return c;
+}
+
+template <class Visit>
+void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int max_splits,
+                        Visit visit) {
+  int splits[8];
+  const int count = candidate_splits(p, machine, tile, max_splits, splits);
+  for (int cluster : kGemmClusters) {
+    if (cluster > 1 && (p.cuda_cores || div_up(p.m, tile.bm) < cluster)) continue;
+    for (int i = 0; i < count; ++i) visit(predict_gemm(p, machine, tile, cluster, splits[i]));
+  }
+}
+
+template <class Visit>
+void for_each_tile(const GemmProblem& p, Visit visit) {
+  if (p.cuda_cores) {
+    for (const GemmTile& tile : kCudaCoreTiles) visit(tile);
+  } else {
+    for (const GemmTile& tile : kGemmTiles) visit(tile);
+  }
+}
+
+}  // namespace
+
+const char* to_string(GemmBound bound) {
+  switch (bound) {
+    case GemmBound::kCudaCores: return "CUDA cores";
+    case GemmBound::kTensorCores: return "tensor cores";
+    case GemmBound::kSharedMemory: return "shared memory";
+    case GemmBound::kL2: return "L2";
+    case GemmBound::kDram: return "DRAM";
+  }
+  return "";
+}
+
+GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int cluster,
+                           int splits) {
+  GemmCandidate c;
+  c.bm = tile.bm;
+  c.bn = tile.bn;
+  c.cluster = cluster;
+  c.splits = splits;
+  const int64_t tiles_m = div_up(p.m, tile.bm), tiles_n = div_up(p.n, tile.bn);
+  const int64_t units_m = div_up(tiles_m, cluster);
+  const int64_t units = units_m * tiles_n * p.batches * splits;
+  const int64_t slots = std::max(1, machine.sm_count / cluster);
+  c.waves = static_cast<int>(div_up(units, slots));
+  c.last_wave_fill = static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
+
+  if (p.cuda_cores) return predict_cuda_cores(p, machine, tile, splits);
+  const double warpgroups = tile.bm / 64.0;
+  const double tensor = tile.bm * tile.bn / 32.0 / machine.tensor_efficiency;
+  // One warpgroup alone leaves gaps between its groups of instructions; two fill each other's.
+  const double shared = warpgroups * (64 + tile.bn) + tile.bm + tile.bn + (warpgroups < 2 ? 60 : 0);
+  const double fetched = (tile.bm + static_cast<double>(tile.bn) / cluster) * 128;
+  const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
+  const double l2 = fetched / (machine.l2_bytes_per_clock / std::max(busy, 0.5));
+  c.block_clocks = std::max({tensor, shared, l2});
+  c.bound = c.block_clocks == tensor   ? GemmBound::kTensorCores
+            : c.block_clocks == shared ? GemmBound::kSharedMemory
+                                       : GemmBound::kL2;
+
+  const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits);
+  const double clock_us = 1e-3 / machine.clock_ghz;
+  c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
+  const double staged = splits > 1 ? 4 : p.output_bytes;
+  c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
+
+  add_memory_terms(p, machine, busy, &c);
+
+  // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
+  const double in_flight = std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * tiles_n));
+  const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
+  c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
+  return c;
+}
+
+GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
+  GemmCandidate best;
+  best.total_us = 1e300;
+  for_each_tile(p, [&](GemmTile tile) {
+    for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
+      if (c.total_us < best.total_us) best = c;
+    });
+  });
+  return best;
+}
+
+std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
+  std::vector<GemmCandidate> candidates;
+  for_each_tile(p, [&](GemmTile tile) {
+    GemmCandidate best;
+    best.total_us = 1e300;
+    for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
+      if (c.total_us < best.total_us) best = c;
+    });
+    candidates.push_back(best);
+  });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });
+  const double work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+                      static_cast<double>(p.batches);
+  char line[320];
+  std::snprintf(line, sizeof line, "GEMM %lld x %lld x %lld, batches %lld, %d-byte operands\n",
+                static_cast<long long>(p.m), static_cast<long long>(p.n), static_cast<long long>(p.k),
+                static_cast<long long>(p.batches), p.element_bytes);
+  std::string text = line;
+  text += "tile      cluster splits waves  fill  clocks/block  main us  epi us  dram us  other us  total us  TFLOP/s\n";
+  for (const GemmCandidate& c : candidates) {
+    char tile[16];
+    std::snprintf(tile, sizeof tile, "%dx%d", c.bm, c.bn);
+    std::snprintf(line, sizeof line, "%-9s %7d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n", tile,
+                  c.cluster, c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us,
+                  c.epilogue_us, c.dram_us, c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
+    text += line;
+  }
+  const GemmCandidate& chosen = candidates.front();
+  std::snprintf(line, sizeof line, "chosen: %dx%d, cluster %d, %d split(s), bound by %s\n", chosen.bm, chosen.bn,
+                chosen.cluster, chosen.splits, to_string(chosen.bound));
+  text += line;
+  for (size_t i = 1; i < candidates.size(); ++i) {
+    const GemmCandidate& c = candidates[i];
+    const double more = c.total_us - chosen.total_us;
+    const char* reason = "more clocks per K block for its work";
+    if (c.dram_us > c.mainloop_us + c.epilogue_us) {
+      reason = "too few SMs draw on DRAM";
+    } else if (c.last_wave_fill < 0.75 * chosen.last_wave_fill) {
+      reason = "its last wave leaves SMs empty";
+    } else if (c.reduce_us > chosen.reduce_us + 0.5 * more) {
+      reason = "its splits cost a larger reduction";
+    } else if (c.bound == GemmBound::kSharedMemory && chosen.bound == GemmBound::kTensorCores) {
+      reason = "shared memory, not the tensor cores, would bound it";
+    } else if (c.bound == GemmBound::kL2) {
+      reason = "it fetches more from L2 for the same work";
+    }
+    std::snprintf(line, sizeof line, "rejected %dx%d: %.1f us more: %s\n", c.bm, c.bn, more, reason);
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace tw::model
