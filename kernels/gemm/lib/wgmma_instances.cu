@@ -1,6 +1,5 @@
-// See wgmma_instances.h. TW_ELEMENT and TW_LAYOUT come from the build.
+// See wgmma_instances.h. TW_ELEMENT_A, TW_ELEMENT_B and TW_LAYOUT come from the build.
 #include <array>
-#include <type_traits>
 
 #include "gemm/lib/wgmma_instances.h"
 #include "gemm/lib/wgmma_kernel.cuh"
@@ -8,28 +7,54 @@
 namespace tw::gemm {
 namespace {
 
-constexpr Element kElement = Element::TW_ELEMENT;
-constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
-using T = std::conditional_t<kElement == Element::kBf16, __nv_bfloat16,
-                             std::conditional_t<kElement == Element::kF16, __half, Tf32>>;
+template <Element element>
+struct ElementType;
+template <>
+struct ElementType<Element::kTf32> {
+  using Type = gpu::Tf32;
+};
+template <>
+struct ElementType<Element::kBf16> {
+  using Type = __nv_bfloat16;
+};
+template <>
+struct ElementType<Element::kF16> {
+  using Type = __half;
+};
+template <>
+struct ElementType<Element::kE4m3> {
+  using Type = __nv_fp8_e4m3;
+};
+template <>
+struct ElementType<Element::kE5m2> {
+  using Type = __nv_fp8_e5m2;
+};
 
-// More than 48 KiB of shared memory must be asked for once per kernel; static initialisation would run
-// before a device is chosen, so the row is filled at first use.
+constexpr Element kElementA = Element::TW_ELEMENT_A, kElementB = Element::TW_ELEMENT_B;
+constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
+
+// More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use, when a
+// device has been chosen.
 template <int BM, int BN>
 WgmmaKernel row() {
-  using Tile = WgmmaTile<T, BM, BN, kAMn, kBMn>;
+  using Tile = WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn, kBMn>;
   const auto function = reinterpret_cast<const void*>(&wgmma_gemm<Tile>);
   cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function, kElement, kElement, BM, BN, Tile::kStages, Tile::kThreads, Tile::kSharedBytes, kAMn, kBMn};
+  return {function, kElementA, kElementB, BM, BN, Tile::kStages, Tile::kThreads, Tile::kSharedBytes, kAMn, kBMn};
 }
 
 }  // namespace
 
 template <>
-InstanceRows wgmma_rows<kElement, TW_LAYOUT>() {
-  static const std::array rows = {row<128, 256>(), row<128, 192>(), row<128, 128>(), row<64, 256>(),
-                                  row<64, 128>(), row<64, 64>()};
-  return {rows.data(), static_cast<int>(rows.size())};
+InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT>() {
+  if constexpr (element_bytes(kElementA) == 1) {
+    static const std::array rows = {row<128, 128>(), row<64, 128>(), row<64, 64>()};
+    return {rows.data(), static_cast<int>(rows.size())};
+  } else {
+    static const std::array rows = {row<128, 256>(), row<128, 192>(), row<128, 128>(),
+                                    row<64, 256>(),  row<64, 128>(),  row<64, 64>()};
+    return {rows.data(), static_cast<int>(rows.size())};
+  }
 }
 
 }  // namespace tw::gemm

@@ -10,6 +10,7 @@
 // D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd ends). Edges need
 // no guard in the mainloop: TMA fills what lies outside the matrix with zeros, and clips the store.
 //
+// fp8 is promoted: see WgmmaTile::kPromote.
 // Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch, and
 // an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the H200), so an
 // odd address cannot be made good by a coordinate either. The host repacks what does not comply.
@@ -26,12 +27,16 @@ namespace tw::gemm {
 
 using namespace tw::gpu;
 
-template <class T, int BM_, int BN_, bool kAMn_, bool kBMn_>
+template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_>
 struct WgmmaTile {
-  using Element = T;
+  using A = TA;
+  using B = TB;
   static constexpr int BM = BM_, BN = BN_;
   static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
-  static constexpr int BK = 128 / sizeof(T);  // one swizzle row
+  static constexpr int BK = 128 / sizeof(TA);  // one swizzle row
+  // The tensor core adds fp8 products with fewer bits than fp32 has (about 14 in the sum, as DeepGEMM's
+  // authors measured): after every K block the partial sum moves to fp32 registers.
+  static constexpr bool kPromote = sizeof(TA) == 1;
   static constexpr int kConsumers = BM / 64;
   static constexpr int kThreads = (kConsumers + 1) * 128;
   static constexpr int kABytes = BM * 128, kBBytes = BN * 128, kStageBytes = kABytes + kBBytes;
@@ -42,6 +47,7 @@ struct WgmmaTile {
   static constexpr int kFitting = (kSharedLimit - kFixed) / kStageBytes;
   static constexpr int kStages = kFitting > 12 ? 12 : kFitting;
   static constexpr int kSharedBytes = kFixed + kStages * kStageBytes;
+  static_assert(!kPromote || BN <= 128, "two sets of accumulators must fit the registers");
   static_assert(kStages >= 3, "a ring of fewer stages cannot hide the copies");
 };
 
@@ -256,11 +262,17 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
   }
 }
 
+// No read of the accumulators moves above this point (the wait before it does not name them).
+template <int kCount>
+__device__ __forceinline__ void keep_below(float (&d)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
 template <class Tile>
 __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
                                         uint32_t full, uint32_t empty, uint32_t staging, int group) {
   constexpr int BN = Tile::BN;
-  using T = typename Tile::Element;
   const int thread = threadIdx.x & 127, lane = thread & 31;
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
   const int units = p.units_m * p.tiles_n * p.batches * p.splits;
@@ -303,24 +315,41 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        wgmma<T, T, BN, Tile::kAMn, Tile::kBMn>(d, a + k * kStepA, b + k * kStepB,
+        wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(d, a + k * kStepA, b + k * kStepB,
                                                 k > 0 ? 1 : accumulate);
       }
       wgmma_commit();
     };
-    multiply(0);
-    advance();
-#pragma unroll 1
-    for (int block = 1; block < blocks; ++block) {
-      multiply(1);
-      wgmma_wait<1>();
-      release(previous);
-      advance();
-    }
-    wgmma_wait<0>();
+    if constexpr (Tile::kPromote) {
+      float sum[BN / 2];
 #pragma unroll
-    for (int i = 0; i < BN / 2; ++i) asm volatile("" : "+f"(d[i])::"memory");  // no read moves above the wait
-    release(previous);
+      for (int i = 0; i < BN / 2; ++i) sum[i] = 0;
+#pragma unroll 1
+      for (int block = 0; block < blocks; ++block) {
+        multiply(0);
+        wgmma_wait<0>();
+        keep_below(d);
+        advance();
+        release(previous);
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i) sum[i] += d[i];
+      }
+#pragma unroll
+      for (int i = 0; i < BN / 2; ++i) d[i] = sum[i];
+    } else {
+      multiply(0);
+      advance();
+#pragma unroll 1
+      for (int block = 1; block < blocks; ++block) {
+        multiply(1);
+        wgmma_wait<1>();
+        release(previous);
+        advance();
+      }
+      wgmma_wait<0>();
+      keep_below(d);
+      release(previous);
+    }
     store_tile<Tile>(p, d, staging + group * Tile::kBuffers * Tile::kStagingBytes,
                      (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z, group,
                      buffer);
