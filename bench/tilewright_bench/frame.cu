@@ -157,7 +157,12 @@ void measure(Case& out, const std::vector<Candidate>& candidates, const Options&
     }
   }
   for (int s = 0; s < options.samples; ++s)
-    for (Run& run : runs) run.samples.push_back(time_once(run, s * run.inner, stream, begin, end));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      // The order turns by one each round: a candidate after a light one finds another clock than
+      // one after a heavy one.
+      Run& run = runs[(i + s) % runs.size()];
+      run.samples.push_back(time_once(run, s * run.inner, stream, begin, end));
+    }
 
   for (Run& run : runs) {
     Timing& t = run.outcome->timing;

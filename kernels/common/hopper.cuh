@@ -138,6 +138,11 @@ __device__ __forceinline__ void let_kernels_behind_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+// Counts towards a named barrier without waiting at it.
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 template <int kRegisters>
 __device__ __forceinline__ void registers_release() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
@@ -176,6 +181,19 @@ __device__ __forceinline__ uint4 load_shared_v4(uint32_t address) {
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "r"(address)
                : "memory");
+  return v;
+}
+
+// Shared memory of CTA `rank` of the cluster at the offset `address` has in this one.
+__device__ __forceinline__ float4 load_remote_v4(uint32_t address, uint32_t rank) {
+  float4 v;
+  asm volatile(
+      "{ .reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %4, %5;\n"
+      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote]; }"
+      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+      : "r"(address), "r"(rank)
+      : "memory");
   return v;
 }
 

@@ -48,7 +48,8 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double f
   }
   const double compute = c->mainloop_us + c->epilogue_us;
   if (c->dram_us > compute) c->bound = GemmBound::kDram;
-  c->total_us = machine.launch_us + std::max(compute, c->dram_us) + c->reduce_us + c->repack_us;
+  // Loading and computing overlap, not perfectly.
+  c->total_us = machine.launch_us + std::max(compute, c->dram_us) + 0.05 * std::min(compute, c->dram_us) + c->reduce_us + c->repack_us;
 }
 
 GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int splits) {
@@ -86,7 +87,18 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
   for (int cluster : kGemmClusters) {
     if (cluster > 1 && (p.cuda_cores || div_up(p.m, tile.bm) < cluster)) continue;
-    for (int i = 0; i < count; ++i) visit(predict_gemm(p, machine, tile, cluster, splits[i]));
+    for (int i = 0; i < count; ++i) visit(predict_gemm(p, machine, tile, cluster, 1, splits[i]));
+  }
+  if (p.cuda_cores) return;
+  const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
+  const int64_t blocks = div_up(p.k * p.element_bytes, 128);
+  for (int k_cluster : kGemmKClusters) {
+    // One wave, and every CTA of a cluster has a part of K. Clusters of 4 and 8 do not tile the GPCs: a few
+    // SMs stay empty.
+    const int64_t room = k_cluster == 2 ? machine.sm_count : (k_cluster == 4 ? machine.sm_count * 10 / 11 : machine.sm_count * 5 / 6);
+    if (k_cluster == 1 || tiles * k_cluster > room || blocks < 4 * k_cluster) continue;
+    if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
+    visit(predict_gemm(p, machine, tile, 1, k_cluster, 1));
   }
 }
 
@@ -110,44 +122,49 @@ const char* to_string(GemmBound bound) {
     case GemmBound::kTensorCores: return "tensor cores";
     case GemmBound::kSharedMemory: return "shared memory";
     case GemmBound::kL2: return "L2";
+    case GemmBound::kLatency: return "latency";
     case GemmBound::kDram: return "DRAM";
   }
   return "";
 }
 
 GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int cluster,
-                           int splits) {
+                           int k_cluster, int splits) {
   GemmCandidate c;
   c.bm = tile.bm;
   c.bn = tile.bn;
   c.cluster = cluster;
+  c.k_cluster = k_cluster;
   c.splits = splits;
   const int64_t tiles_m = div_up(p.m, tile.bm), tiles_n = div_up(p.n, tile.bn);
   const int64_t units_m = div_up(tiles_m, cluster);
   const int64_t units = units_m * tiles_n * p.batches * splits;
-  const int64_t slots = std::max(1, machine.sm_count / cluster);
+  const int64_t slots = std::max(1, machine.sm_count / (cluster * k_cluster));
   c.waves = static_cast<int>(div_up(units, slots));
   c.last_wave_fill = static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
 
   if (p.cuda_cores) return predict_cuda_cores(p, machine, tile, splits);
   const double warpgroups = tile.bm / 64.0;
-  const double tensor = tile.bm * tile.bn / 32.0 / machine.tensor_efficiency;
-  // One warpgroup alone leaves gaps between its groups of instructions; two fill each other's.
-  const double shared = warpgroups * (64 + tile.bn) + tile.bm + tile.bn + (warpgroups < 2 ? 60 : 0);
+  // Narrower tiles move more bytes per operation; under a power limit that costs clock.
+  const double tensor = tile.bm * tile.bn / 32.0 / machine.tensor_efficiency * (1 + 0.04 * (256 - tile.bn) / 64.0);
+  const double shared = warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
   const double fetched = (tile.bm + static_cast<double>(tile.bn) / cluster) * 128;
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
   const double l2 = fetched / (machine.l2_bytes_per_clock / std::max(busy, 0.5));
-  c.block_clocks = std::max({tensor, shared, l2});
+  const double lone = warpgroups < 2 ? machine.lone_warpgroup_clocks : 0;
+  c.block_clocks = std::max({tensor, shared, l2, lone});
   c.bound = c.block_clocks == tensor   ? GemmBound::kTensorCores
             : c.block_clocks == shared ? GemmBound::kSharedMemory
-                                       : GemmBound::kL2;
+            : c.block_clocks == l2     ? GemmBound::kL2
+                                       : GemmBound::kLatency;
 
-  const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits);
+  const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits * k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
   const double staged = splits > 1 ? 4 : p.output_bytes;
   c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
 
+  if (k_cluster > 1) c.epilogue_us += machine.cluster_sum_us;
   add_memory_terms(p, machine, busy, &c);
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
@@ -187,18 +204,18 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
                 static_cast<long long>(p.m), static_cast<long long>(p.n), static_cast<long long>(p.k),
                 static_cast<long long>(p.batches), p.element_bytes);
   std::string text = line;
-  text += "tile      cluster splits waves  fill  clocks/block  main us  epi us  dram us  other us  total us  TFLOP/s\n";
+  text += "tile      cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram us  other us  total us  TFLOP/s\n";
   for (const GemmCandidate& c : candidates) {
     char tile[16];
     std::snprintf(tile, sizeof tile, "%dx%d", c.bm, c.bn);
-    std::snprintf(line, sizeof line, "%-9s %7d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n", tile,
-                  c.cluster, c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us,
+    std::snprintf(line, sizeof line, "%-9s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n", tile,
+                  c.cluster, c.k_cluster, c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us,
                   c.epilogue_us, c.dram_us, c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
     text += line;
   }
   const GemmCandidate& chosen = candidates.front();
-  std::snprintf(line, sizeof line, "chosen: %dx%d, cluster %d, %d split(s), bound by %s\n", chosen.bm, chosen.bn,
-                chosen.cluster, chosen.splits, to_string(chosen.bound));
+  std::snprintf(line, sizeof line, "chosen: %dx%d, cluster %d, K over %d CTAs and %d split(s), bound by %s\n", chosen.bm,
+                chosen.bn, chosen.cluster, chosen.k_cluster, chosen.splits, to_string(chosen.bound));
   text += line;
   for (size_t i = 1; i < candidates.size(); ++i) {
     const GemmCandidate& c = candidates[i];

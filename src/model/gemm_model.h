@@ -9,6 +9,7 @@
 //   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet: 989 TFLOP/s at
 //                  1830 MHz on 132 SMs), the same for tf32 (half the elements) and fp8 (twice)
 //   shared memory  128 bytes a clock: each warpgroup reads its 64 rows of A and all of B, TMA writes both
+//                  (a tenth of the writes fall into gaps)
 //   L2             bytes that this CTA fetches itself (a cluster of c along M fetches 1/c of B each)
 // (fp32 on CUDA cores: 128 multiply-adds per clock and SM, reached to `cuda_core_efficiency`.)
 // and a tile adds its epilogue, a launch its latency, a partial last wave its emptiness, a split the
@@ -27,7 +28,9 @@ struct GemmMachine {
   int sm_count = 132;
   double clock_ghz = 1.7;            // while a GEMM runs, below the boost clock
   double tensor_efficiency = 0.87;   // of the nominal tensor rate at that clock, power limit included
-  double l2_bytes_per_clock = 56;    // per SM, all SMs at once
+  double l2_bytes_per_clock = 66;    // per SM, all SMs at once
+  double lone_warpgroup_clocks = 335;  // least clocks a K block takes when a CTA has one warpgroup
+  double cluster_sum_us = 1.2;       // cluster barrier, remote reads
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.82;
   double dram_gb_s = 4000;
   double copy_gb_s = 3700;           // read plus write, for repacking and reducing
@@ -43,10 +46,12 @@ struct GemmProblem {
   bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
 };
 
-enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kDram };
+enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kLatency, kDram };
 
 struct GemmCandidate {
-  int bm = 0, bn = 0, cluster = 1, splits = 1, raster_group = 8;
+  int bm = 0, bn = 0, cluster = 1, raster_group = 8;
+  int k_cluster = 1;  // CTAs of one cluster that split K of a tile and sum in shared memory
+  int splits = 1;     // partial results in the workspace, summed by a second kernel
   int waves = 0;
   double last_wave_fill = 0;  // share of the SMs that have a tile in the last wave
   double block_clocks = 0;    // one K block of one tile
@@ -61,11 +66,12 @@ struct GemmTile {
 };
 constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 256}, {64, 128}, {64, 64}};
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
-constexpr int kGemmClusters[] = {1, 2, 4};
+constexpr int kGemmClusters[] = {1, 2};
+constexpr int kGemmKClusters[] = {1, 2, 4, 8};
 constexpr int kMaxGemmSplits = 64;
 
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile, int cluster,
-                           int splits);
+                           int k_cluster, int splits);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 // A table of every tile's best candidate, fastest first, with one line of reason for each rejected one.

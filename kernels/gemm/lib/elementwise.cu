@@ -12,75 +12,76 @@ namespace {
 
 struct RepackJobs {
   RepackJob job[2];
-  int64_t tasks[2];  // 16-byte chunks of the first job, of both
+  int64_t tasks[2];  // runs of 2 KiB of the first job, of both
+  uint32_t runs[2];  // runs a line
   int batches;       // more than the grid's y: a CTA takes every gridDim.y-th
 };
 
-// One 16-byte chunk of a destination line from two aligned chunks of the source line, shifted into
-// place. Only chunks that hold a byte of the line are read, so nothing outside the matrix's pages
-// is touched.
-__device__ __forceinline__ uint4 shifted_chunk(const char* line, int64_t line_bytes, int64_t at) {
-  const char* wanted = line + at;
-  const auto address = reinterpret_cast<uintptr_t>(wanted);
-  const int shift = static_cast<int>(address & 15);
-  const auto* aligned = reinterpret_cast<const uint4*>(address - shift);
-  const uint4 low = __ldg(aligned);
-  uint4 high{};
-  if (shift != 0 && at + 16 - shift < line_bytes) high = __ldg(aligned + 1);
-  const uint32_t word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-  uint32_t out[4];
-  const int whole = shift >> 2, bits = (shift & 3) * 8;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    // word[i + whole] by selection: a run-time index would put the array into local memory.
-    const uint32_t a = whole == 0   ? word[i]
-                       : whole == 1 ? word[i + 1]
-                       : whole == 2 ? word[i + 2]
-                                    : word[i + 3];
-    const uint32_t b = whole == 0   ? word[i + 1]
-                       : whole == 1 ? word[i + 2]
-                       : whole == 2 ? word[i + 3]
-                                    : (i + 4 < 8 ? word[i + 4] : 0);
-    out[i] = __funnelshift_r(a, b, bits);
-  }
-  return make_uint4(out[0], out[1], out[2], out[3]);
-}
-
+// A warp moves runs of 128 chunks of 16 bytes: each lane loads aligned chunks of the source line,
+// takes what it lacks from the next lane, and stores whole chunks. Only chunks that hold a byte of
+// the line are read, so nothing outside the matrix's pages is touched; a line's last chunk may
+// carry the next line's bytes into the padding, which TMA never reads (its maps have the true
+// width).
 template <int kElement>
 __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ RepackJobs jobs) {
   gpu::wait_for_kernels_ahead();
   gpu::let_kernels_behind_start();
   constexpr int kInFlight = 4;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * 256;
-  for (int batch = blockIdx.y; batch < jobs.batches; batch += gridDim.y)
-    for (int64_t first = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-         first < jobs.tasks[1]; first += step * kInFlight) {
-      uint4 value[kInFlight];
-      uint4* target[kInFlight];
+  const int lane = threadIdx.x & 31;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * 8;
+  for (int batch = blockIdx.y; batch < jobs.batches; batch += gridDim.y) {
+    for (int64_t task = static_cast<int64_t>(blockIdx.x) * 8 + (threadIdx.x >> 5);
+         task < jobs.tasks[1]; task += step) {
+      const bool second = task >= jobs.tasks[0];
+      const RepackJob& job = jobs.job[second];
+      const int64_t own = second ? task - jobs.tasks[0] : task;
+      const int64_t line = own / jobs.runs[second];
+      const int64_t first = (own - line * jobs.runs[second]) * (32 * kInFlight);
+      const int64_t bytes = job.length * kElement;
+      const char* source = static_cast<const char*>(job.source) +
+                           (batch * job.source_stride + line * job.source_pitch) * kElement;
+      const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 15);
+      const auto* aligned = reinterpret_cast<const uint4*>(source - shift);
+      const int64_t readable = (bytes + shift + 15) / 16, chunks = (bytes + 15) / 16;
+      auto* target = reinterpret_cast<uint4*>(
+          static_cast<char*>(job.destination) +
+          (batch * job.destination_stride + line * job.destination_pitch) * kElement);
+      uint4 value[kInFlight], beyond[kInFlight];
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
-        int64_t task = first + i * step;
-        target[i] = nullptr;
-        if (task >= jobs.tasks[1]) continue;
-        const bool second = task >= jobs.tasks[0];
-        const RepackJob& job = jobs.job[second];
-        if (second) task -= jobs.tasks[0];
-        const uint32_t chunks = static_cast<uint32_t>((job.length * kElement + 15) / 16);
-        const int64_t line =
-            task < (int64_t{1} << 32) ? static_cast<uint32_t>(task) / chunks : task / chunks;
-        const int64_t at = (task - line * chunks) * 16;
-        const char* source = static_cast<const char*>(job.source) +
-                             (batch * job.source_stride + line * job.source_pitch) * kElement;
-        value[i] = shifted_chunk(source, job.length * kElement, at);
-        target[i] = reinterpret_cast<uint4*>(
-            static_cast<char*>(job.destination) +
-            (batch * job.destination_stride + line * job.destination_pitch) * kElement + at);
+        const int64_t at = first + i * 32 + lane;
+        value[i] = at < readable ? __ldg(aligned + at) : uint4{};
+        beyond[i] = lane == 31 && at + 1 < readable ? __ldg(aligned + at + 1) : uint4{};
       }
+      const int whole = shift >> 2, bits = (shift & 3) * 8;
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
-        if (target[i] != nullptr) *target[i] = value[i];
+        uint32_t word[8] = {value[i].x, value[i].y, value[i].z, value[i].w};
+        const uint32_t edge[4] = {beyond[i].x, beyond[i].y, beyond[i].z, beyond[i].w};
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          const uint32_t next = __shfl_down_sync(0xffffffffu, word[w], 1);
+          word[4 + w] = lane == 31 ? edge[w] : next;
+        }
+        uint32_t out[4];
+        if (whole == 0) {  // `shift` is one for the line: the warp takes one branch
+#pragma unroll
+          for (int w = 0; w < 4; ++w) out[w] = __funnelshift_r(word[w], word[w + 1], bits);
+        } else if (whole == 1) {
+#pragma unroll
+          for (int w = 0; w < 4; ++w) out[w] = __funnelshift_r(word[w + 1], word[w + 2], bits);
+        } else if (whole == 2) {
+#pragma unroll
+          for (int w = 0; w < 4; ++w) out[w] = __funnelshift_r(word[w + 2], word[w + 3], bits);
+        } else {
+#pragma unroll
+          for (int w = 0; w < 4; ++w) out[w] = __funnelshift_r(word[w + 3], word[w + 4], bits);
+        }
+        const int64_t at = first + i * 32 + lane;
+        if (at < chunks) target[at] = make_uint4(out[0], out[1], out[2], out[3]);
       }
     }
+  }
 }
 
 // 64 x 64 tile through shared memory, one element an access: the path of layouts that tf32 and fp8
@@ -191,6 +192,21 @@ unsigned blocks_for(int64_t work) {
   return static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 132 * 16));
 }
 
+// A launch of 256 threads a block; `programmatic`: may start before the kernel ahead has ended.
+cudaError_t launch_behind(const void* kernel, dim3 grid, void** arguments, bool programmatic,
+                          cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(256);
+  config.stream = stream;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = programmatic ? 1 : 0;
+  return cudaLaunchKernelExC(&config, kernel, arguments);
+}
+
 }  // namespace
 
 cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
@@ -200,8 +216,11 @@ cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int eleme
   for (int i = 0; i < jobs; ++i) {
     if (!job[i].transpose) {
       lines.job[straight] = job[i];
-      const int64_t chunks = (job[i].length * element_size + 15) / 16 * job[i].count;
-      lines.tasks[straight] = (straight > 0 ? lines.tasks[0] : 0) + chunks;
+      // Readable chunks may be one more than stored ones.
+      lines.runs[straight] =
+          static_cast<uint32_t>(((job[i].length * element_size + 15) / 16 + 127) / 128);
+      lines.tasks[straight] =
+          (straight > 0 ? lines.tasks[0] : 0) + lines.runs[straight] * job[i].count;
       ++straight;
       continue;
     }
@@ -218,14 +237,16 @@ cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int eleme
   if (straight > 0) {
     if (straight == 1) lines.tasks[1] = lines.tasks[0];
     lines.batches = batches;
-    const dim3 grid(blocks_for((lines.tasks[1] + 3) / 4), std::min(batches, 65535));
-    if (element_size == 4) {
-      repack_lines<4><<<grid, 256, 0, stream>>>(lines);
-    } else if (element_size == 2) {
-      repack_lines<2><<<grid, 256, 0, stream>>>(lines);
-    } else {
-      repack_lines<1><<<grid, 256, 0, stream>>>(lines);
-    }
+    const dim3 grid(
+        static_cast<unsigned>(std::clamp<int64_t>((lines.tasks[1] + 7) / 8, 1, 132 * 16)),
+        std::min(batches, 65535));
+    const void* kernel = element_size == 4   ? reinterpret_cast<const void*>(&repack_lines<4>)
+                         : element_size == 2 ? reinterpret_cast<const void*>(&repack_lines<2>)
+                                             : reinterpret_cast<const void*>(&repack_lines<1>);
+    void* arguments[] = {&lines};
+    // A transposition ahead in this call does not wait itself, so it must not be overtaken.
+    const cudaError_t error = launch_behind(kernel, grid, arguments, straight == jobs, stream);
+    if (error != cudaSuccess) return error;
   }
   return cudaPeekAtLastError();
 }

@@ -310,6 +310,7 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   schedule.cluster = plan.choice.cluster;
   schedule.raster_group = plan.choice.raster_group;
   schedule.splits = plan.choice.splits;
+  schedule.k_cluster = plan.choice.k_cluster;
   schedule.sm_count = device.sm_count;
   schedule.programmatic = true;
   if (plan.choice.splits > 1) {

@@ -10,6 +10,7 @@
 // D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd ends). Edges need
 // no guard in the mainloop: TMA fills what lies outside the matrix with zeros, and clips the store.
 //
+// Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
 // Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch, and
 // an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the H200), so an
@@ -57,8 +58,12 @@ struct TileIndex {
 
 __device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
   const int per_z = p.units_m * p.tiles_n;
-  const int z = index / per_z;
+  // A cluster that splits K: its CTAs are one tile's splits.
+  const int split = p.k_cluster > 1 ? index % p.k_cluster : 0;
+  if (p.k_cluster > 1) index /= p.k_cluster;
+  int z = index / per_z;
   const int r = index - z * per_z;
+  if (p.k_cluster > 1) z = z * p.k_cluster + split;
   const int per_group = p.raster_group * p.tiles_n;
   const int group = r / per_group;
   const int first = group * p.raster_group;
@@ -208,14 +213,14 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
     return base + r * 128 + ((chunk ^ (r & 7)) << 4);
   };
   auto before = [&]() -> uint32_t {
-    if (p.d_data == nullptr && thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
+    if (p.d_by_tma && thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
     named_barrier(1 + group, 128);
     uint32_t base = staging + buffer * Tile::kStagingBytes;
     asm volatile("" : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
     return base;
   };
   auto after = [&](uint32_t base, int x) {
-    if (p.d_data == nullptr) {
+    if (p.d_by_tma) {
       fence_async_shared();
       named_barrier(1 + group, 128);
       if (thread == 0) {
@@ -262,6 +267,67 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
   }
 }
 
+// Split K in a cluster, first half: the accumulators, as rows of fp32 where the stages were.
+template <class Tile>
+__device__ __forceinline__ void keep_partial(float (&d)[Tile::BN / 2], uint32_t stages, int group) {
+  constexpr int kPitch = Tile::BN * 4 + 16;
+  static_assert(Tile::BM * kPitch <= Tile::kStages * Tile::kStageBytes, "partial sums lie over the stages");
+  const int thread = threadIdx.x & 127, warp = thread >> 5, g = (thread & 31) >> 2, t = thread & 3;
+  named_barrier(7, Tile::kConsumers * 128);  // no warpgroup reads the stages any more
+  const uint32_t row = stages + (group * 64 + warp * 16 + g) * kPitch + t * 8;
+#pragma unroll
+  for (int q = 0; q < Tile::BN / 8; ++q) {
+    store_shared_v2(row + q * 32, __float_as_uint(d[4 * q]), __float_as_uint(d[4 * q + 1]));
+    store_shared_v2(row + 8 * kPitch + q * 32, __float_as_uint(d[4 * q + 2]), __float_as_uint(d[4 * q + 3]));
+  }
+}
+
+__device__ __forceinline__ void store_element(const WgmmaParams& p, int64_t at, float v) {
+  if (p.output == Output::kF32) {
+    static_cast<float*>(p.d_data)[at] = v;
+  } else if (p.output == Output::kBf16) {
+    static_cast<__nv_bfloat16*>(p.d_data)[at] = __float2bfloat16(v);
+  } else {
+    static_cast<__half*>(p.d_data)[at] = __float2half(v);
+  }
+}
+
+// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs, in rank order
+// (deterministic), and stores them.
+template <class Tile>
+__device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
+  constexpr int kPitch = Tile::BN * 4 + 16;
+  const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
+  const int rows = Tile::BM / p.k_cluster, first = static_cast<int>(cluster_rank()) * rows;
+  const int batch = tile.z / p.splits;
+  float alpha = p.alpha;
+  if (p.scale_a != nullptr) alpha *= *p.scale_a;
+  if (p.scale_b != nullptr) alpha *= *p.scale_b;
+  for (int i = threadIdx.x; i < rows * (Tile::BN / 4); i += Tile::kConsumers * 128) {
+    const int r = first + i / (Tile::BN / 4), c = i % (Tile::BN / 4) * 4;
+    float4 sum = load_remote_v4(stages + r * kPitch + c * 4, 0);
+    for (int rank = 1; rank < p.k_cluster; ++rank) {
+      const float4 v = load_remote_v4(stages + r * kPitch + c * 4, rank);
+      sum.x += v.x;
+      sum.y += v.y;
+      sum.z += v.z;
+      sum.w += v.w;
+    }
+    const int row = tile.m_unit * Tile::BM + r, column = tile.n * Tile::BN + c;
+    if (row >= p.m) continue;
+    const float value[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (column + e >= p.n) continue;
+      float v = alpha * value[e];
+      if (p.beta != 0.0f) {
+        v += p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
+      }
+      store_element(p, batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column + e, v);
+    }
+  }
+}
+
 // No read of the accumulators moves above this point (the wait before it does not name them).
 template <int kCount>
 __device__ __forceinline__ void keep_below(float (&d)[kCount]) {
@@ -273,7 +339,7 @@ template <class Tile>
 __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
                                         uint32_t full, uint32_t empty, uint32_t staging, int group) {
   constexpr int BN = Tile::BN;
-  const int thread = threadIdx.x & 127, lane = thread & 31;
+  const int thread = threadIdx.x & 127;
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
   const int units = p.units_m * p.tiles_n * p.batches * p.splits;
   const int step = static_cast<int>(gridDim.x) / p.cluster;
@@ -282,15 +348,24 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
   int stage = 0, buffer = 0;
   uint32_t phase = 0;
   float d[BN / 2];
+  // One arrival a warpgroup and CTA that fills this stage, from different warps.
   auto release = [&](int which) {
-    if (lane < p.cluster) {
+    if ((thread & 31) == 0 && (thread >> 5) < p.cluster) {
       if (p.cluster == 1) {
         mbarrier_arrive(empty + 8 * which);
       } else {
-        mbarrier_arrive_remote(empty + 8 * which, lane);
+        mbarrier_arrive_remote(empty + 8 * which, thread >> 5);
       }
     }
   };
+  // The second warpgroup starts a few K blocks behind the first and stays behind: then one multiplies at
+  // full rate while the other stores its part of a tile.
+  constexpr int kSkewBarrier = 6;
+  bool owes_start = false;
+  if constexpr (Tile::kConsumers == 2) {
+    owes_start = p.skew > 0 && group == 0;
+    if (p.skew > 0 && group == 1) named_barrier(kSkewBarrier, 256);
+  }
   for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
     const TileIndex tile = tile_at(p, unit);
     const int first_block = (tile.z % p.splits) * p.k_blocks_per_split;
@@ -345,16 +420,28 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
         wgmma_wait<1>();
         release(previous);
         advance();
+        if (Tile::kConsumers == 2 && owes_start && block >= p.skew) {
+          named_barrier_arrive(kSkewBarrier, 256);
+          owes_start = false;
+        }
       }
       wgmma_wait<0>();
       keep_below(d);
       release(previous);
     }
+    if (Tile::kConsumers == 2 && owes_start) {
+      named_barrier_arrive(kSkewBarrier, 256);
+      owes_start = false;
+    }
+    if (p.k_cluster > 1) {
+      keep_partial<Tile>(d, stages, group);
+      return;  // one tile a CTA; reduce_cluster goes on
+    }
     store_tile<Tile>(p, d, staging + group * Tile::kBuffers * Tile::kStagingBytes,
                      (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z, group,
                      buffer);
   }
-  if (p.d_data == nullptr && thread == 0) tma_store_wait_read<0>();
+  if (p.d_by_tma && thread == 0) tma_store_wait_read<0>();
 }
 
 template <class Tile>
@@ -368,7 +455,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < Tile::kStages; ++s) {
       mbarrier_init(full + 8 * s, 1);
-      mbarrier_init(empty + 8 * s, Tile::kConsumers * 4 * p.cluster);  // every consumer warp of the cluster
+      mbarrier_init(empty + 8 * s, Tile::kConsumers * p.cluster);  // every consumer warpgroup of the cluster
     }
     fence_mbarrier_init();
   }
@@ -381,15 +468,20 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   let_kernels_behind_start();
   const int group = static_cast<int>(threadIdx.x) / 128;
   if (group == Tile::kConsumers) {
-    if constexpr (Tile::kConsumers > 1) registers_release<40>();
+    if constexpr (Tile::kConsumers > 1) registers_release<56>();
     const int warp = (threadIdx.x & 127) >> 5;
     if (warp == 0 && (threadIdx.x & 31) == 0) produce<Tile>(p, stages, full, empty);
     __syncwarp();
   } else {
-    if constexpr (Tile::kConsumers > 1) registers_acquire<232>();
+    if constexpr (Tile::kConsumers > 1) registers_acquire<224>();
     consume<Tile>(p, stages, full, empty, staging, group);
   }
-  if (p.cluster > 1) cluster_sync();  // no CTA leaves while its peer may still write to it
+  if (p.k_cluster > 1) {
+    cluster_sync();
+    if (group < Tile::kConsumers) reduce_cluster<Tile>(p, stages);
+  }
+  // No CTA leaves while its peer may still write to it or read from it.
+  if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
 }
 
 }  // namespace tw::gemm

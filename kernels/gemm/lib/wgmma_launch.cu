@@ -25,13 +25,18 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.m = problem.m;
   p.n = problem.n;
   p.k_blocks = div_up(problem.k, bk);
-  p.k_blocks_per_split = div_up(p.k_blocks, schedule.splits);
-  p.splits = div_up(p.k_blocks, p.k_blocks_per_split);
+  p.k_cluster = schedule.k_cluster;
+  const bool shared_k = schedule.k_cluster > 1;
+  p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
+  p.splits = shared_k ? schedule.k_cluster : div_up(p.k_blocks, p.k_blocks_per_split);
+  // Every CTA of a cluster must have a part of K.
+  if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster) return cudaErrorInvalidValue;
   p.batches = problem.batches;
   p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * cluster);
   p.tiles_n = div_up(problem.n, kernel.bn);
   p.raster_group = schedule.raster_group;
   p.cluster = cluster;
+  p.skew = schedule.skew;
   p.alpha = problem.alpha;
   p.beta = problem.beta;
   p.scale_a = problem.scale_a;
@@ -44,34 +49,37 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                       : problem.output == Output::kBf16 ? Element::kBf16
                                                         : Element::kF16;
   const Lines d{problem.d,        problem.n,        problem.m, problem.ld_d,
-                problem.stride_d, problem.batches * p.splits, out};
+                problem.stride_d, problem.batches * (shared_k ? 1 : p.splits), out};
   const int columns = 128 / element_bytes(out);
   const Element element = kernel.element_a;
   bool ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
                            problem.a.mn_major ? bk : kernel.bm) &&
             encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
                            (problem.b.mn_major ? bk : kernel.bn) / cluster);
-  if (suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output))) {
-    ok = ok && encode_lines(&p.d, d, columns, 64);
-  } else {
-    p.d_data = problem.d;
-    p.ld_d = problem.ld_d;
-    p.stride_d = problem.stride_d;
-  }
+  p.d_data = problem.d;
+  p.ld_d = problem.ld_d;
+  p.stride_d = problem.stride_d;
+  // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at a pitch of
+  // 132 wrote column 131), so the width counts too.
+  p.d_by_tma = !shared_k && problem.n * output_bytes(problem.output) % 16 == 0 &&
+               suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
+  if (p.d_by_tma) ok = ok && encode_lines(&p.d, d, columns, 64);
   if (!ok) return cudaErrorInvalidValue;
 
   const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(std::min<int64_t>(units, schedule.sm_count / cluster)) * cluster);
+  if (shared_k && units > schedule.sm_count) return cudaErrorInvalidConfiguration;
+  config.gridDim = dim3(static_cast<unsigned>(
+      shared_k ? units : std::min<int64_t>(units, schedule.sm_count / cluster) * cluster));
   config.blockDim = dim3(kernel.threads);
   config.dynamicSmemBytes = kernel.shared_bytes;
   config.stream = stream;
   cudaLaunchAttribute attributes[2];
   config.attrs = attributes;
-  if (cluster > 1) {
+  if (cluster > 1 || shared_k) {
     attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-    attributes[config.numAttrs].val.clusterDim.x = cluster;
+    attributes[config.numAttrs].val.clusterDim.x = shared_k ? schedule.k_cluster : cluster;
     attributes[config.numAttrs].val.clusterDim.y = 1;
     attributes[config.numAttrs++].val.clusterDim.z = 1;
   }
