@@ -87,10 +87,11 @@ class LtProblem {
   LtProblem& operator=(const LtProblem&) = delete;
 
   int algorithms() const { return int(algorithms_.size()); }
-  void run(int algorithm, const void* a, const void* b, void* d, void* workspace, cudaStream_t stream) const {
+  cublasStatus_t run(int algorithm, const void* a, const void* b, void* d, void* workspace,
+                     cudaStream_t stream) const {
     const float one = 1, zero = 0;
-    TW_LT(cublasLtMatmul(handle_, operation_, &one, b, a_, a, b_, &zero, d, d_, d, d_, &algorithms_[algorithm],
-                         workspace, kWorkspaceBytes, stream));
+    return cublasLtMatmul(handle_, operation_, &one, b, a_, a, b_, &zero, d, d_, d, d_, &algorithms_[algorithm],
+                          workspace, kWorkspaceBytes, stream);
   }
 
  private:
@@ -308,7 +309,8 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
                           [&, i] {
                             std::string problem;
                             TW_CUDA(cudaMemset(d[0], 0xff, out_bytes));
-                            lt.run(i, a[0], b[0], d[0], workspace, nullptr);
+                            const cublasStatus_t status = lt.run(i, a[0], b[0], d[0], workspace, nullptr);
+                            if (status != CUBLAS_STATUS_SUCCESS) return "cuBLAS status " + std::to_string(int(status));
                             TW_CUDA(cudaDeviceSynchronize());
                             const double e = row_error(g, &problem);
                             if (i == 0) cublas_error = e;

@@ -243,7 +243,7 @@ void verify_tiles(Log& log) {
         s.m = ragged ? 523 : 520;
         s.n = ragged ? 777 : 776;
         s.k = 336;
-        if (cluster < 0) s.m = s.n = ragged ? 61 : 64, s.k = 2064;  // one tile a cluster, one wave
+        if (cluster < 0) s.m = s.n = ragged ? 61 : 64, s.k = 4080;  // one tile a cluster, one wave, a part of K for each CTA
         s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
         s.type_d = ragged ? (cluster == 2 || cluster == -4 ? Type::kF32 : (cluster == 1 ? Type::kBf16 : Type::kF16)) : Type::kBf16;
         s.transpose_a = kernel.a_mn;
@@ -257,7 +257,8 @@ void verify_tiles(Log& log) {
         char name[120];
         std::snprintf(name, sizeof name, "%s %dx%d cluster %d %s", type_info(s.type).name, kernel.bm, kernel.bn,
                       cluster, describe(s).c_str());
-        if (cluster < 0 && type_info(s.type).bytes == 4) s.k = 1032;
+        if (cluster < 0 && type_info(s.type).bytes == 4) s.k = 2040;
+        if (cluster < 0 && type_info(s.type).bytes == 1) s.k = 8176;
         const std::string problem = run_shape(s, [&](const GemmArguments& g) {
           tw::gemm::WgmmaProblem p{};
           p.m = int(g.m);

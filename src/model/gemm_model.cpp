@@ -35,8 +35,8 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double f
   const double a_bytes = static_cast<double>(p.m * p.batches) * k_bytes;
   const double b_bytes = static_cast<double>(p.n * p.batches) * k_bytes;
   const double d_elements = static_cast<double>(p.m * p.batches) * static_cast<double>(p.n);
-  // Few SMs cannot draw all of DRAM's bandwidth; about five eighths of them can.
-  const double reach = std::min(1.0, fill * 1.6);
+  // Few SMs cannot draw all of DRAM's bandwidth; about half of them can.
+  const double reach = std::min(1.0, fill * 1.9);
   c->dram_us = (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
   if (c->splits > 1) {
     c->reduce_us = machine.next_launch_us +

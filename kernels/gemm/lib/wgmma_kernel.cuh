@@ -96,13 +96,18 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
     const int m0 = (tile.m_unit * p.cluster + rank) * Tile::BM;
     const int n0 = tile.n * Tile::BN;
-    for (int block = first_block; block < last_block; ++block) {
+    // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows a large
+    // power of two apart do not all ask the same DRAM channels at once. The order within a sum is free.
+    int block = first_block;
+    if (p.units_m == 1) block += tile.n * 5 % (last_block - first_block);
+    for (int count = first_block; count < last_block; ++count) {
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
       const uint32_t a_at = stages + stage * Tile::kStageBytes;
       const uint32_t b_at = a_at + Tile::kABytes;
       const uint32_t barrier = full + 8 * stage;
       mbarrier_arrive_expect(barrier, Tile::kStageBytes);
       const int k0 = block * Tile::BK;
+      if (++block == last_block) block = first_block;
       if constexpr (!Tile::kAMn) {
         tma_load(a_at, &p.a, k0, m0, batch, barrier);
       } else {
@@ -144,38 +149,50 @@ __device__ __forceinline__ float load_c(const void* c, int64_t index, Output out
   return __half2float(static_cast<const __half*>(c)[index]);
 }
 
-// Stores the 16 rows of a staging buffer that belong to this warp, columns x.. of D, without TMA. A row of
+// Stores the 16 rows of a staging buffer that this warp has written, columns x.. of D, without TMA. A row of
 // 16-bit elements may start on an odd element: then lane l writes elements 2l+1 and 2l+2 as one word.
 __device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, int m0, int x, int z,
                                            int warp, int lane) {
-  const int rows = min(16, p.m - m0 - warp * 16);
+  const int rows = p.m - m0 - warp * 16;
   const int columns = p.n - x;
-#pragma unroll 4
-  for (int i = 0; i < rows; ++i) {
-    const int r = warp * 16 + i;
-    uint32_t word;
-    asm volatile("ld.shared.b32 %0, [%1];"
-                 : "=r"(word)
-                 : "r"(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4));
-    const int64_t at = z * p.stride_d + static_cast<int64_t>(m0 + r) * p.ld_d + x;
+  const int64_t first = z * p.stride_d + static_cast<int64_t>(m0 + warp * 16) * p.ld_d + x;
+  constexpr int kInFlight = 8;
+#pragma unroll
+  for (int half = 0; half < 16; half += kInFlight) {
+    uint32_t word[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const int r = warp * 16 + half + i;
+      asm volatile("ld.shared.b32 %0, [%1];"
+                   : "=r"(word[i])
+                   : "r"(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4));
+    }
     if (p.output == Output::kF32) {
-      if (lane < columns) static_cast<uint32_t*>(p.d_data)[at + lane] = word;
+      float* row = static_cast<float*>(p.d_data) + first + half * p.ld_d + lane;
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+        if (half + i < rows && lane < columns) *row = __uint_as_float(word[i]);
+      }
       continue;
     }
-    uint16_t* row = static_cast<uint16_t*>(p.d_data) + at;
-    if ((reinterpret_cast<uintptr_t>(row) & 2) == 0) {
-      if (2 * lane + 1 < columns) {
-        *reinterpret_cast<uint32_t*>(row + 2 * lane) = word;
-      } else if (2 * lane < columns) {
-        row[2 * lane] = static_cast<uint16_t>(word);
-      }
-    } else {
-      const uint32_t next = __shfl_down_sync(0xffffffffu, word, 1);
-      if (lane == 0 && columns > 0) row[0] = static_cast<uint16_t>(word);
-      if (lane < 31 && 2 * lane + 2 < columns) {
-        *reinterpret_cast<uint32_t*>(row + 2 * lane + 1) = __byte_perm(word, next, 0x5432);
-      } else if (2 * lane + 1 < columns) {
-        row[2 * lane + 1] = static_cast<uint16_t>(word >> 16);
+    uint16_t* row = static_cast<uint16_t*>(p.d_data) + first + half * p.ld_d;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+      const uint32_t next = __shfl_down_sync(0xffffffffu, word[i], 1);
+      if (half + i >= rows) continue;
+      if ((reinterpret_cast<uintptr_t>(row) & 2) == 0) {
+        if (2 * lane + 1 < columns) {
+          *reinterpret_cast<uint32_t*>(row + 2 * lane) = word[i];
+        } else if (2 * lane < columns) {
+          row[2 * lane] = static_cast<uint16_t>(word[i]);
+        }
+      } else {
+        if (lane == 0 && columns > 0) row[0] = static_cast<uint16_t>(word[i]);
+        if (lane < 31 && 2 * lane + 2 < columns) {
+          *reinterpret_cast<uint32_t*>(row + 2 * lane + 1) = __byte_perm(word[i], next, 0x5432);
+        } else if (2 * lane + 1 < columns) {
+          row[2 * lane + 1] = static_cast<uint16_t>(word[i] >> 16);
+        }
       }
     }
   }
@@ -213,8 +230,12 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
     return base + r * 128 + ((chunk ^ (r & 7)) << 4);
   };
   auto before = [&]() -> uint32_t {
-    if (p.d_by_tma && thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
-    named_barrier(1 + group, 128);
+    if (p.d_by_tma) {
+      if (thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
+      named_barrier(1 + group, 128);
+    } else {
+      __syncwarp();  // a warp stores the rows that it staged itself
+    }
     uint32_t base = staging + buffer * Tile::kStagingBytes;
     asm volatile("" : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
     return base;
@@ -228,7 +249,7 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
         tma_store_commit();
       }
     } else {
-      named_barrier(1 + group, 128);
+      __syncwarp();
       store_rows(p, base, m0, x, z, warp, lane);
     }
     buffer ^= 1;
@@ -293,37 +314,57 @@ __device__ __forceinline__ void store_element(const WgmmaParams& p, int64_t at, 
 }
 
 // Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs, in rank order
-// (deterministic), and stores them.
-template <class Tile>
+// (deterministic), and stores them. The reads of all ranks are in flight together.
+template <class Tile, int kRanks>
 __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
   constexpr int kPitch = Tile::BN * 4 + 16;
+  constexpr int kRows = Tile::BM / kRanks, kPieces = kRows * (Tile::BN / 4), kThreads = Tile::kConsumers * 128;
   const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
-  const int rows = Tile::BM / p.k_cluster, first = static_cast<int>(cluster_rank()) * rows;
+  const int first = static_cast<int>(cluster_rank()) * kRows;
   const int batch = tile.z / p.splits;
   float alpha = p.alpha;
   if (p.scale_a != nullptr) alpha *= *p.scale_a;
   if (p.scale_b != nullptr) alpha *= *p.scale_b;
-  for (int i = threadIdx.x; i < rows * (Tile::BN / 4); i += Tile::kConsumers * 128) {
+#pragma unroll 2
+  for (int i = threadIdx.x; i < kPieces; i += kThreads) {
     const int r = first + i / (Tile::BN / 4), c = i % (Tile::BN / 4) * 4;
-    float4 sum = load_remote_v4(stages + r * kPitch + c * 4, 0);
-    for (int rank = 1; rank < p.k_cluster; ++rank) {
-      const float4 v = load_remote_v4(stages + r * kPitch + c * 4, rank);
-      sum.x += v.x;
-      sum.y += v.y;
-      sum.z += v.z;
-      sum.w += v.w;
-    }
     const int row = tile.m_unit * Tile::BM + r, column = tile.n * Tile::BN + c;
-    if (row >= p.m) continue;
-    const float value[4] = {sum.x, sum.y, sum.z, sum.w};
+    if (row >= p.m || column >= p.n) continue;
+    float4 part[kRanks];
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      if (column + e >= p.n) continue;
-      float v = alpha * value[e];
-      if (p.beta != 0.0f) {
-        v += p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
+    for (int rank = 0; rank < kRanks; ++rank) part[rank] = load_remote_v4(stages + r * kPitch + c * 4, rank);
+    float4 sum = part[0];
+#pragma unroll
+    for (int rank = 1; rank < kRanks; ++rank) {
+      sum.x += part[rank].x;
+      sum.y += part[rank].y;
+      sum.z += part[rank].z;
+      sum.w += part[rank].w;
+    }
+    float value[4] = {alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w};
+    const int64_t at = batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column;
+    if (p.beta != 0.0f) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (column + e < p.n) {
+          value[e] += p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
+        }
       }
-      store_element(p, batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column + e, v);
+    }
+    const int bytes = p.output == Output::kF32 ? 4 : 2;
+    if (column + 4 <= p.n && ((reinterpret_cast<uintptr_t>(p.d_data) + at * bytes) & (4 * bytes - 1)) == 0) {
+      if (p.output == Output::kF32) {
+        *reinterpret_cast<float4*>(static_cast<float*>(p.d_data) + at) =
+            make_float4(value[0], value[1], value[2], value[3]);
+      } else {
+        *reinterpret_cast<uint2*>(static_cast<uint16_t*>(p.d_data) + at) =
+            make_uint2(pack16(value[0], value[1], p.output), pack16(value[2], value[3], p.output));
+      }
+    } else {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (column + e < p.n) store_element(p, at + e, value[e]);
+      }
     }
   }
 }
@@ -478,7 +519,15 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   }
   if (p.k_cluster > 1) {
     cluster_sync();
-    if (group < Tile::kConsumers) reduce_cluster<Tile>(p, stages);
+    if (group < Tile::kConsumers) {
+      if (p.k_cluster == 2) {
+        reduce_cluster<Tile, 2>(p, stages);
+      } else if (p.k_cluster == 4) {
+        reduce_cluster<Tile, 4>(p, stages);
+      } else {
+        reduce_cluster<Tile, 8>(p, stages);
+      }
+    }
   }
   // No CTA leaves while its peer may still write to it or read from it.
   if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();

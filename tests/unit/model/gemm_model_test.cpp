@@ -1,0 +1,136 @@
+// The choice of GEMM kernels: predictions against times measured on an H200, and the rules that must hold for
+// every shape.
+#include "model/gemm_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tw::model {
+namespace {
+
+GemmProblem problem(int64_t m, int64_t n, int64_t k) {
+  GemmProblem p;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  return p;
+}
+
+struct Measured {
+  int64_t m, n, k;
+  GemmTile tile;
+  int cluster;
+  double microseconds;
+};
+
+// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16.json holds a later run).
+constexpr Measured kMeasured[] = {
+    {4096, 4096, 4096, {128, 256}, 1, 184.0}, {4096, 4096, 4096, {128, 192}, 1, 214.1},
+    {4096, 4096, 4096, {128, 128}, 1, 195.9}, {4096, 4096, 4096, {64, 256}, 1, 197.7},
+    {4096, 4096, 4096, {64, 128}, 1, 244.7},  {4096, 4096, 4096, {64, 64}, 1, 413.8},
+    {8192, 8192, 8192, {128, 256}, 1, 1442.4}, {8192, 8192, 8192, {128, 128}, 1, 1604.5},
+    {2048, 2048, 2048, {128, 256}, 1, 25.4},  {2048, 2048, 2048, {128, 192}, 1, 36.9},
+    {2048, 2048, 2048, {128, 128}, 1, 26.8},  {1024, 1024, 1024, {128, 256}, 1, 14.2},
+    {1024, 1024, 1024, {64, 128}, 1, 6.6},    {1024, 1024, 1024, {64, 64}, 1, 9.1},
+    {1024, 28672, 4096, {128, 256}, 1, 326.6}, {1024, 28672, 4096, {128, 192}, 1, 357.9},
+    {64, 4096, 4096, {64, 64}, 1, 14.0},
+};
+
+TEST(GemmModel, PredictsMeasuredTimesWithinFifteenPercent) {
+  for (const Measured& m : kMeasured) {
+    const double predicted =
+        predict_gemm(problem(m.m, m.n, m.k), GemmMachine{}, m.tile, m.cluster, 1, 1).total_us;
+    EXPECT_NEAR(predicted / m.microseconds, 1.0, 0.15)
+        << m.m << "x" << m.n << "x" << m.k << " tile " << m.tile.bm << "x" << m.tile.bn;
+  }
+}
+
+TEST(GemmModel, RanksTilesAsMeasured) {
+  // The fastest measured tile of a shape is at most 3 % from the tile the model would take.
+  for (const int64_t size : {1024, 2048, 4096, 8192}) {
+    const GemmCandidate choice = choose_gemm(problem(size, size, size), GemmMachine{}, 1);
+    double best = 1e300, chosen = 1e300;
+    for (const Measured& m : kMeasured) {
+      if (m.m != size || m.n != size) continue;
+      best = std::min(best, m.microseconds);
+      if (m.tile.bm == choice.bm && m.tile.bn == choice.bn) chosen = m.microseconds;
+    }
+    EXPECT_LE(chosen, 1.03 * best) << size << ": took " << choice.bm << "x" << choice.bn;
+  }
+}
+
+TEST(GemmModel, CountsWavesAndTheLastOne) {
+  const GemmCandidate c = predict_gemm(problem(4096, 4096, 4096), GemmMachine{}, {128, 256}, 1, 1, 1);
+  EXPECT_EQ(c.waves, 4);  // 32 * 16 tiles on 132 SMs
+  EXPECT_DOUBLE_EQ(c.last_wave_fill, (512 - 3 * 132) / 132.0);
+}
+
+TEST(GemmModel, BlockClocksByHand) {
+  const GemmMachine machine;
+  // 128x256: 1024 clocks of tensor work at the machine's efficiency; shared memory 640 + 0.9 * 384.
+  const GemmCandidate large = predict_gemm(problem(8192, 8192, 8192), machine, {128, 256}, 1, 1, 1);
+  EXPECT_NEAR(large.block_clocks, 1024 / machine.tensor_efficiency, 1e-9);
+  EXPECT_EQ(large.bound, GemmBound::kTensorCores);
+  const GemmCandidate square = predict_gemm(problem(8192, 8192, 8192), machine, {128, 128}, 1, 1, 1);
+  EXPECT_GE(square.block_clocks, 2 * (64 + 128) + 0.9 * 256);
+}
+
+TEST(GemmModel, SplitsLongKOnFewTiles) {
+  const GemmCandidate c = choose_gemm(problem(128, 128, 65536), GemmMachine{}, 64);
+  EXPECT_GT(c.splits * c.k_cluster, 8);
+  // Without workspace only a cluster may split.
+  EXPECT_EQ(choose_gemm(problem(128, 128, 65536), GemmMachine{}, 1).splits, 1);
+}
+
+TEST(GemmModel, EveryChoiceCanBeLaunched) {
+  const GemmMachine machine;
+  for (const int64_t m : {1, 7, 64, 65, 500, 4096, 100000}) {
+    for (const int64_t n : {1, 63, 256, 1000, 8192}) {
+      for (const int64_t k : {1, 64, 100, 4096, 70000}) {
+        for (const int bytes : {1, 2, 4}) {
+          for (const bool cuda_cores : {false, true}) {
+            if (cuda_cores && bytes != 4) continue;
+            for (const int most : {1, 3, 64}) {
+              GemmProblem p = problem(m, n, k);
+              p.element_bytes = bytes;
+              p.cuda_cores = cuda_cores;
+              const GemmCandidate c = choose_gemm(p, machine, most);
+              const int64_t blocks = (k * bytes + 127) / 128;
+              ASSERT_GT(c.bm, 0);
+              ASSERT_TRUE(std::isfinite(c.total_us));
+              ASSERT_GE(c.splits, 1);
+              ASSERT_LE(c.splits, most);
+              ASSERT_LE(c.splits * c.k_cluster, blocks);
+              // What the launch will count: equal chunks, none empty.
+              const int64_t parts = int64_t{c.splits} * c.k_cluster;
+              const int64_t chunk = (blocks + parts - 1) / parts;
+              ASSERT_EQ((blocks + chunk - 1) / chunk, parts);
+              if (c.k_cluster > 1) {
+                ASSERT_EQ(c.cluster, 1);
+                ASSERT_LE((m + c.bm - 1) / c.bm * ((n + c.bn - 1) / c.bn) * c.k_cluster, machine.sm_count);
+              }
+              if (bytes == 1) {
+                ASSERT_LE(c.bn, 128);
+              }
+              ASSERT_GE(c.raster_group, 1);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmModel, ExplainsEveryTile) {
+  const std::string text = explain_gemm(problem(4096, 4096, 4096), GemmMachine{}, 64);
+  EXPECT_NE(text.find("chosen: 128x256"), std::string::npos) << text;
+  for (const GemmTile& tile : kGemmTiles) {
+    const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn);
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+  EXPECT_NE(text.find("rejected 64x64"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw::model
