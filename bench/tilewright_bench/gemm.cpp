@@ -169,17 +169,16 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   problem.cuda_cores = c.type->type == Type::kF32;
   const tw::model::GemmMachine machine;
   const bool a_mn = c.transpose_a, b_mn = !c.transpose_b;
-  auto add = [&](int bm, int bn, int cluster, int k_cluster, int raster, int skew, auto launch) {
+  auto add = [&](int bm, int bn, int cluster, int k_cluster, int raster, auto launch) {
     const tw::model::GemmCandidate predicted =
         tw::model::predict_gemm(problem, machine, {bm, bn}, cluster, k_cluster, 1);
     WgmmaSchedule schedule;
     schedule.cluster = cluster;
     schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
     schedule.k_cluster = k_cluster;
-    schedule.skew = skew;
     schedule.programmatic = true;
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d/s%d", bm, bn, cluster, k_cluster, schedule.raster_group, skew);
+    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d", bm, bn, cluster, k_cluster, schedule.raster_group);
     forced.push_back({name, predicted.total_us});
     out->push_back({name, [=, &a, &b, &d](int slot, cudaStream_t stream) {
                       WgmmaProblem p{};
@@ -196,7 +195,7 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   };
   if (problem.cuda_cores) {
     for (const SgemmTileShape& tile : kSgemmTiles) {
-      add(tile.bm, tile.bn, 1, 1, 0, 0, [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+      add(tile.bm, tile.bn, 1, 1, 0, [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
         return launch_sgemm(p, tile, s, stream);
       });
     }
@@ -214,19 +213,17 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
       return launch_wgmma(*kernel, p, s, stream);
     };
     const int64_t tiles = (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
-    if (problem.k >= 2048 && tiles < 64) {
+    if (problem.k >= 2048 && tiles <= 66) {
       for (int k_cluster : {2, 4, 8}) {
-        if (tiles * k_cluster <= 132) add(kernel->bm, kernel->bn, 1, k_cluster, 0, 0, launch);
+        if (tiles * k_cluster <= 132) add(kernel->bm, kernel->bn, 1, k_cluster, 0, launch);
       }
     }
     if (out->size() > 60 || (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192)) continue;
     for (int cluster : {1, 2}) {
-      for (int skew : kernel->bm == 128 ? std::vector<int>{0, 2, 3} : std::vector<int>{0}) {
-        add(kernel->bm, kernel->bn, cluster, 1, 0, skew, launch);
-      }
+      add(kernel->bm, kernel->bn, cluster, 1, 0, launch);
       if (kernel->bn == 256 && kernel->bm == 128) {
-        add(kernel->bm, kernel->bn, cluster, 1, 4, 2, launch);
-        add(kernel->bm, kernel->bn, cluster, 1, 32 / cluster, 2, launch);
+        add(kernel->bm, kernel->bn, cluster, 1, 4, launch);
+        add(kernel->bm, kernel->bn, cluster, 1, 32 / cluster, launch);
       }
     }
   }

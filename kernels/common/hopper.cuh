@@ -138,11 +138,6 @@ __device__ __forceinline__ void let_kernels_behind_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-// Counts towards a named barrier without waiting at it.
-__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 template <int kRegisters>
 __device__ __forceinline__ void registers_release() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));

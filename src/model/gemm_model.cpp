@@ -164,7 +164,10 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const double staged = splits > 1 ? 4 : p.output_bytes;
   c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
 
-  if (k_cluster > 1) c.epilogue_us += machine.cluster_sum_us;
+  if (k_cluster > 1) {
+    // A thread sums four columns a step; the steps follow one another.
+    c.epilogue_us += machine.cluster_sum_us + machine.cluster_read_us * tile.bn / (8.0 * k_cluster);
+  }
   add_memory_terms(p, machine, busy, &c);
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.

@@ -30,7 +30,8 @@ struct GemmMachine {
   double tensor_efficiency = 0.87;   // of the nominal tensor rate at that clock, power limit included
   double l2_bytes_per_clock = 66;    // per SM, all SMs at once
   double lone_warpgroup_clocks = 335;  // least clocks a K block takes when a CTA has one warpgroup
-  double cluster_sum_us = 1.2;       // cluster barrier, remote reads
+  double cluster_sum_us = 0.5;       // cluster barriers; and for each step of reading the other CTAs' sums:
+  double cluster_read_us = 1.0;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.82;
   double dram_gb_s = 4000;
   double copy_gb_s = 3700;           // read plus write, for repacking and reducing

@@ -399,14 +399,6 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
       }
     }
   };
-  // The second warpgroup starts a few K blocks behind the first and stays behind: then one multiplies at
-  // full rate while the other stores its part of a tile.
-  constexpr int kSkewBarrier = 6;
-  bool owes_start = false;
-  if constexpr (Tile::kConsumers == 2) {
-    owes_start = p.skew > 0 && group == 0;
-    if (p.skew > 0 && group == 1) named_barrier(kSkewBarrier, 256);
-  }
   for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
     const TileIndex tile = tile_at(p, unit);
     const int first_block = (tile.z % p.splits) * p.k_blocks_per_split;
@@ -461,18 +453,10 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
         wgmma_wait<1>();
         release(previous);
         advance();
-        if (Tile::kConsumers == 2 && owes_start && block >= p.skew) {
-          named_barrier_arrive(kSkewBarrier, 256);
-          owes_start = false;
-        }
       }
       wgmma_wait<0>();
       keep_below(d);
       release(previous);
-    }
-    if (Tile::kConsumers == 2 && owes_start) {
-      named_barrier_arrive(kSkewBarrier, 256);
-      owes_start = false;
     }
     if (p.k_cluster > 1) {
       keep_partial<Tile>(d, stages, group);

@@ -36,7 +36,6 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.tiles_n = div_up(problem.n, kernel.bn);
   p.raster_group = schedule.raster_group;
   p.cluster = cluster;
-  p.skew = schedule.skew;
   p.alpha = problem.alpha;
   p.beta = problem.beta;
   p.scale_a = problem.scale_a;

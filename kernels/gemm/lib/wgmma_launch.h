@@ -54,7 +54,6 @@ struct WgmmaSchedule {
                          // tiles must fit one wave; then cluster and splits are 1
   int raster_group = 8;  // in clusters
   int splits = 1;        // > 1: D is `splits` matrices per batch, one after the other at stride_d
-  int skew = 2;          // see WgmmaParams
   int sm_count = 132;
   bool programmatic = false;  // may start before the kernel ahead of it in the stream has ended
 };

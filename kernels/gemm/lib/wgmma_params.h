@@ -23,7 +23,6 @@ struct WgmmaParams {
   int raster_group;        // tiles along M (in clusters) walked before the next tile along N
   int cluster;             // CTAs along M that share B: 1 or 2
   int k_cluster;           // > 1: this many CTAs of a cluster each take a split of one tile (cluster is 1)
-  int skew;                // K blocks by which the second warpgroup starts behind the first; 0: none
   float alpha, beta;
   const float* scale_a;    // fp8: device scalars, or null
   const float* scale_b;
