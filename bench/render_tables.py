@@ -4,10 +4,11 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, permute,
-inplace, ceilings. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+inplace, ceilings, gemm, gemm_tiles. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
 Standard library only.
 """
 import json
+import math
 import pathlib
 import re
 import sys
@@ -127,7 +128,51 @@ def cpu_table(_, data):
     return rows
 
 
-KINDS = {"transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def gemm_best(case):
+    """Ours, cuBLASLt's best and first candidate, padding by hand; TFLOP/s or None."""
+    r = rates(case)
+    lt = [v for n, v in r.items() if n.startswith("cublas")]
+    return r.get("ours"), max(lt, default=None), r.get("cublas0"), r.get("padded")
+
+
+def gemm_table(name, data):
+    ragged = any("padded" in rates(c) for c in data["cases"])
+    rows = ["| type | layout | m x n x k | ours | cuBLASLt best | ratio | cuBLASLt first |" + (" padded by hand |" if ragged else ""),
+            "|---|---|---|--:|--:|--:|--:|" + ("--:|" if ragged else "")]
+    logs, worst = [], None
+    for case in data["cases"]:
+        ours, best, first, padded = gemm_best(case)
+        if ours is None:
+            continue
+        digits = 0 if ours >= 100 else 1
+        shape = f"{case['m']}x{case['n']}x{case['k']}" + (f", {case['batches']} batches" if case["batches"] != "1" else "")
+        ratio = ours / best if best else None
+        if ratio:
+            logs.append(math.log(ratio))
+            worst = ratio if worst is None else min(worst, ratio)
+        rows.append(f"| {case['type']} | {case['layout']} | {shape} | {cell(ours, digits)} | {cell(best, digits)} | "
+                    f"{cell(ratio, 2)} | {cell(first, digits)} |" + (f" {cell(padded, digits)} |" if ragged else ""))
+    if logs:
+        rows += ["", f"{len(logs)} cases; ratio to cuBLASLt's best: geometric mean {math.exp(sum(logs) / len(logs)):.3f}, "
+                     f"worst {worst:.3f}."]
+    return rows
+
+
+def gemm_tiles_table(name, data):
+    """Measured over predicted time of every kernel the model could have taken, one row a shape."""
+    rows = ["| m x n x k | kernels | measured / predicted, median | least | most | ours to fastest kernel |", "|---|--:|--:|--:|--:|--:|"]
+    for case in data["cases"]:
+        forced = [r for r in case["results"] if "predicted_us" in r and "/k1/" in r["name"]]
+        if not forced:
+            continue
+        ratios = sorted(r["median_us"] / r["predicted_us"] for r in forced)
+        ours = next(r["median_us"] for r in case["results"] if r["name"] == "ours")
+        rows.append(f"| {case['m']}x{case['n']}x{case['k']} | {len(forced)} | {ratios[len(ratios) // 2]:.2f} | {ratios[0]:.2f} | "
+                    f"{ratios[-1]:.2f} | {ours / min(r['median_us'] for r in forced):.2f} |")
+    return rows
+
+
+KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table}
 
 

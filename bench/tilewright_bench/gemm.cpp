@@ -1,11 +1,13 @@
-// tilewright-bench gemm: our GEMM against cuBLASLt, and against padding by hand where sizes are ragged.
+// tilewright-bench gemm: our GEMM against cuBLASLt, and against padding by hand where sizes are
+// ragged.
 //
-// Per case: `ours` through the public API; `cublas0`..`cublas7`, the heuristic's candidates in its order, each
-// with the same operands and 64 MiB of workspace; `padded` (ragged cases): pad A and B to a multiple of 8 by
-// a plain kernel, cuBLASLt's first candidate, crop. After timing, `ratio` on `ours` is its speed over the best of
-// cuBLASLt's, `ratio_first` over its first. `--suite tiles` with `--sizes` times every kernel that could run a case
-// beside the model's prediction (aligned sizes only). Layouts are named by the row-major operation: "nt" = A as it is,
-// B stored n x k. Results are checked on sampled rows against double before anything is timed.
+// Per case: `ours` through the public API; `cublas0`..`cublas7`, the heuristic's candidates in its
+// order, each with the same operands and 64 MiB of workspace; `padded` (ragged cases): pad A and B
+// to a multiple of 8 by a plain kernel, cuBLASLt's first candidate, crop. After timing, `ratio` on
+// `ours` is its speed over the best of cuBLASLt's, `ratio_first` over its first. `--suite tiles`
+// with `--sizes` times every kernel that could run a case beside the model's prediction (aligned
+// sizes only). Layouts are named by the row-major operation: "nt" = A as it is, B stored n x k.
+// Results are checked on sampled rows against double before anything is timed.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -23,13 +25,14 @@
 namespace tilewright::bench {
 namespace {
 
-#define TW_LT(call)                                                                        \
-  do {                                                                                     \
-    const cublasStatus_t status_ = (call);                                                 \
-    if (status_ != CUBLAS_STATUS_SUCCESS) {                                                \
-      std::fprintf(stderr, "%s:%d: %s: cuBLAS status %d\n", __FILE__, __LINE__, #call, int(status_)); \
-      std::exit(3);                                                                        \
-    }                                                                                      \
+#define TW_LT(call)                                                                    \
+  do {                                                                                 \
+    const cublasStatus_t status_ = (call);                                             \
+    if (status_ != CUBLAS_STATUS_SUCCESS) {                                            \
+      std::fprintf(stderr, "%s:%d: %s: cuBLAS status %d\n", __FILE__, __LINE__, #call, \
+                   int(status_));                                                      \
+      std::exit(3);                                                                    \
+    }                                                                                  \
   } while (0)
 
 struct GemmCase {
@@ -49,11 +52,13 @@ constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 // One cuBLASLt problem: row-major D = op(A) op(B) given as the column-major D^T = op(B)^T op(A)^T.
 class LtProblem {
  public:
-  LtProblem(cublasLtHandle_t handle, const GemmCase& c, int64_t ld_a, int64_t ld_b, int64_t ld_d, Type type_d,
-            int64_t stride_a, int64_t stride_b, int64_t stride_d, const float* unit_scale)
+  LtProblem(cublasLtHandle_t handle, const GemmCase& c, int64_t ld_a, int64_t ld_b, int64_t ld_d,
+            Type type_d, int64_t stride_a, int64_t stride_b, int64_t stride_d,
+            const float* unit_scale)
       : handle_(handle) {
     const bool tf32 = c.type->type == Type::kTf32, fp8 = c.type->bytes == 1;
-    TW_LT(cublasLtMatmulDescCreate(&operation_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    TW_LT(cublasLtMatmulDescCreate(
+        &operation_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
     const cublasOperation_t first = c.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = c.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     set(CUBLASLT_MATMUL_DESC_TRANSA, first);
@@ -62,8 +67,10 @@ class LtProblem {
       set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, unit_scale);
       set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, unit_scale);
     }
-    layout(&a_, c.type->cuda, c.transpose_b ? c.k : c.n, c.transpose_b ? c.n : c.k, ld_b, c.batches, stride_b);
-    layout(&b_, c.type->cuda, c.transpose_a ? c.m : c.k, c.transpose_a ? c.k : c.m, ld_a, c.batches, stride_a);
+    layout(&a_, c.type->cuda, c.transpose_b ? c.k : c.n, c.transpose_b ? c.n : c.k, ld_b, c.batches,
+           stride_b);
+    layout(&b_, c.type->cuda, c.transpose_a ? c.m : c.k, c.transpose_a ? c.k : c.m, ld_a, c.batches,
+           stride_a);
     layout(&d_, type_info(type_d).cuda, c.n, c.m, ld_d, c.batches, stride_d);
     cublasLtMatmulPreference_t preference;
     TW_LT(cublasLtMatmulPreferenceCreate(&preference));
@@ -71,8 +78,8 @@ class LtProblem {
                                                &kWorkspaceBytes, sizeof kWorkspaceBytes));
     cublasLtMatmulHeuristicResult_t found[8];
     int count = 0;
-    if (cublasLtMatmulAlgoGetHeuristic(handle, operation_, a_, b_, d_, d_, preference, 8, found, &count) ==
-        CUBLAS_STATUS_SUCCESS) {
+    if (cublasLtMatmulAlgoGetHeuristic(handle, operation_, a_, b_, d_, d_, preference, 8, found,
+                                       &count) == CUBLAS_STATUS_SUCCESS) {
       for (int i = 0; i < count; ++i) algorithms_.push_back(found[i].algo);
     }
     cublasLtMatmulPreferenceDestroy(preference);
@@ -90,8 +97,8 @@ class LtProblem {
   cublasStatus_t run(int algorithm, const void* a, const void* b, void* d, void* workspace,
                      cudaStream_t stream) const {
     const float one = 1, zero = 0;
-    return cublasLtMatmul(handle_, operation_, &one, b, a_, a, b_, &zero, d, d_, d, d_, &algorithms_[algorithm],
-                          workspace, kWorkspaceBytes, stream);
+    return cublasLtMatmul(handle_, operation_, &one, b, a_, a, b_, &zero, d, d_, d, d_,
+                          &algorithms_[algorithm], workspace, kWorkspaceBytes, stream);
   }
 
  private:
@@ -99,14 +106,15 @@ class LtProblem {
   void set(cublasLtMatmulDescAttributes_t attribute, T value) {
     TW_LT(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value));
   }
-  static void layout(cublasLtMatrixLayout_t* out, cudaDataType type, int64_t rows, int64_t columns, int64_t ld,
-                     int64_t batches, int64_t stride) {
+  static void layout(cublasLtMatrixLayout_t* out, cudaDataType type, int64_t rows, int64_t columns,
+                     int64_t ld, int64_t batches, int64_t stride) {
     TW_LT(cublasLtMatrixLayoutCreate(out, type, rows, columns, ld));
     if (batches > 1) {
       const int32_t count = int32_t(batches);
-      TW_LT(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
-      TW_LT(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
-                                             sizeof stride));
+      TW_LT(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                             sizeof count));
+      TW_LT(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                             &stride, sizeof stride));
     }
   }
   cublasLtHandle_t handle_;
@@ -131,8 +139,8 @@ double row_error(const GemmArguments& g, std::string* problem) {
   std::vector<char> got(size_t(g.n) * bytes);
   double error = 0, norm = 0, worst = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    TW_CUDA(cudaMemcpy(got.data(), static_cast<const char*>(g.d) + rows[i] * g.ld_d * bytes, got.size(),
-                       cudaMemcpyDeviceToHost));
+    TW_CUDA(cudaMemcpy(got.data(), static_cast<const char*>(g.d) + rows[i] * g.ld_d * bytes,
+                       got.size(), cudaMemcpyDeviceToHost));
     for (int64_t j = 0; j < g.n; ++j) {
       const double r = want[i * g.n + j], e = host_value(got.data(), j, g.type_d) - r;
       error += e * e;
@@ -152,13 +160,15 @@ double row_error(const GemmArguments& g, std::string* problem) {
   return relative;
 }
 
-// Every tile, cluster and (for one split) raster that could run the case, launched past the library's choice.
+// Every tile, cluster and (for one split) raster that could run the case, launched past the
+// library's choice.
 struct ForcedKernel {
   std::string name;
   double predicted_us;
 };
-std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArguments& g, const RotatingBuffers& a,
-                                             const RotatingBuffers& b, const RotatingBuffers& d,
+std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArguments& g,
+                                             const RotatingBuffers& a, const RotatingBuffers& b,
+                                             const RotatingBuffers& d,
                                              std::vector<Candidate>* out) {
   using namespace tw::gemm;
   std::vector<ForcedKernel> forced;
@@ -178,16 +188,20 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
     schedule.k_cluster = k_cluster;
     schedule.programmatic = true;
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d", bm, bn, cluster, k_cluster, schedule.raster_group);
+    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d", bm, bn, cluster, k_cluster,
+                  schedule.raster_group);
     forced.push_back({name, predicted.total_us});
-    out->push_back({name, [=, &a, &b, &d](int slot, cudaStream_t stream) {
+    out->push_back({name,
+                    [=, &a, &b, &d](int slot, cudaStream_t stream) {
                       WgmmaProblem p{};
                       p.m = int(c.m), p.n = int(c.n), p.k = int(c.k), p.batches = int(c.batches);
                       p.a = {a[slot], g.ld_a, g.stride_a, a_mn};
                       p.b = {b[slot], g.ld_b, g.stride_b, b_mn};
                       p.d = d[slot];
                       p.ld_d = g.ld_d, p.stride_d = g.stride_d;
-                      p.output = g.type_d == Type::kF32 ? Output::kF32 : (g.type_d == Type::kBf16 ? Output::kBf16 : Output::kF16);
+                      p.output = g.type_d == Type::kF32
+                                     ? Output::kF32
+                                     : (g.type_d == Type::kBf16 ? Output::kBf16 : Output::kF16);
                       p.alpha = 1;
                       TW_CUDA(launch(p, schedule, stream));
                     },
@@ -195,9 +209,10 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   };
   if (problem.cuda_cores) {
     for (const SgemmTileShape& tile : kSgemmTiles) {
-      add(tile.bm, tile.bn, 1, 1, 0, [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-        return launch_sgemm(p, tile, s, stream);
-      });
+      add(tile.bm, tile.bn, 1, 1, 0,
+          [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+            return launch_sgemm(p, tile, s, stream);
+          });
     }
     return forced;
   }
@@ -205,20 +220,22 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   const WgmmaKernel* all = wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel* kernel = &all[i];
-    if (static_cast<int>(kernel->element_a) != static_cast<int>(c.type->type) || kernel->element_a != kernel->element_b ||
-        kernel->a_mn != a_mn || kernel->b_mn != b_mn) {
+    if (static_cast<int>(kernel->element_a) != static_cast<int>(c.type->type) ||
+        kernel->element_a != kernel->element_b || kernel->a_mn != a_mn || kernel->b_mn != b_mn) {
       continue;
     }
     auto launch = [kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
       return launch_wgmma(*kernel, p, s, stream);
     };
-    const int64_t tiles = (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
+    const int64_t tiles =
+        (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
     if (problem.k >= 2048 && tiles <= 66) {
       for (int k_cluster : {2, 4, 8}) {
         if (tiles * k_cluster <= 132) add(kernel->bm, kernel->bn, 1, k_cluster, 0, launch);
       }
     }
-    if (out->size() > 60 || (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192)) continue;
+    if (out->size() > 60 || (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192))
+      continue;
     for (int cluster : {1, 2}) {
       add(kernel->bm, kernel->bn, cluster, 1, 0, launch);
       if (kernel->bn == 256 && kernel->bm == 128) {
@@ -250,11 +267,15 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   g.stride_a = c.m * c.k;
   g.stride_b = c.k * c.n;
   g.stride_d = c.m * c.n;
-  const size_t a_bytes = size_t(c.m) * c.k * bytes * c.batches, b_bytes = size_t(c.k) * c.n * bytes * c.batches,
-               out_bytes = size_t(c.m) * c.n * d_bytes * c.batches, all = a_bytes + b_bytes + out_bytes;
+  const size_t a_bytes = size_t(c.m) * c.k * bytes * c.batches,
+               b_bytes = size_t(c.k) * c.n * bytes * c.batches,
+               out_bytes = size_t(c.m) * c.n * d_bytes * c.batches,
+               all = a_bytes + b_bytes + out_bytes;
   RotatingBuffers a(a_bytes, all), b(b_bytes, all), d(out_bytes, all);
-  for (int i = 0; i < a.count(); ++i) fill_uniform(a[i], c.m * c.k * c.batches, c.type->type, 2 * i + 1);
-  for (int i = 0; i < b.count(); ++i) fill_uniform(b[i], c.k * c.n * c.batches, c.type->type, 2 * i + 2);
+  for (int i = 0; i < a.count(); ++i)
+    fill_uniform(a[i], c.m * c.k * c.batches, c.type->type, 2 * i + 1);
+  for (int i = 0; i < b.count(); ++i)
+    fill_uniform(b[i], c.k * c.n * c.batches, c.type->type, 2 * i + 2);
   d.fill(0xff);
   g.a = a[0];
   g.b = b[0];
@@ -267,14 +288,16 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
 
   Case out;
   char name[128];
-  std::snprintf(name, sizeof name, "%s %s %lldx%lldx%lld%s%s%s", c.type->name, layout_name(c).c_str(),
-                static_cast<long long>(c.m), static_cast<long long>(c.n), static_cast<long long>(c.k),
-                c.batches > 1 ? " b" : "", c.batches > 1 ? std::to_string(c.batches).c_str() : "", c.note);
+  std::snprintf(name, sizeof name, "%s %s %lldx%lldx%lld%s%s%s", c.type->name,
+                layout_name(c).c_str(), static_cast<long long>(c.m), static_cast<long long>(c.n),
+                static_cast<long long>(c.k), c.batches > 1 ? " b" : "",
+                c.batches > 1 ? std::to_string(c.batches).c_str() : "", c.note);
   out.name = name;
   out.unit = "TFLOP/s";
   out.work = 2.0 * double(c.m) * double(c.n) * double(c.k) * double(c.batches);
-  out.fields = {{"type", c.type->name}, {"layout", layout_name(c)}, {"m", std::to_string(c.m)},
-                {"n", std::to_string(c.n)}, {"k", std::to_string(c.k)}, {"batches", std::to_string(c.batches)},
+  out.fields = {{"type", c.type->name},     {"layout", layout_name(c)},
+                {"m", std::to_string(c.m)}, {"n", std::to_string(c.n)},
+                {"k", std::to_string(c.k)}, {"batches", std::to_string(c.batches)},
                 {"suite", options.suite}};
   auto run_ours = [&](int slot, cudaStream_t stream) {
     GemmArguments here = g;
@@ -283,7 +306,8 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     here.d = d[slot];
     const Status status = gemm(here, own, own_bytes, stream);
     if (!status) {
-      std::fprintf(stderr, "%s: %s: %s (CUDA error %d)\n", name, status.argument, status.message, status.cuda_error);
+      std::fprintf(stderr, "%s: %s: %s (CUDA error %d)\n", name, status.argument, status.message,
+                   status.cuda_error);
       std::exit(3);
     }
   };
@@ -299,15 +323,20 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
                             return problem;
                           }});
   }
-  LtProblem lt(handle, c, g.ld_a, g.ld_b, g.ld_d, type_d, g.stride_a, g.stride_b, g.stride_d, unit_scale);
+  LtProblem lt(handle, c, g.ld_a, g.ld_b, g.ld_d, type_d, g.stride_a, g.stride_b, g.stride_d,
+               unit_scale);
   for (int i = 0; i < lt.algorithms(); ++i) {
     candidates.push_back({"cublas" + std::to_string(i),
-                          [&, i](int slot, cudaStream_t stream) { lt.run(i, a[slot], b[slot], d[slot], workspace, stream); },
+                          [&, i](int slot, cudaStream_t stream) {
+                            lt.run(i, a[slot], b[slot], d[slot], workspace, stream);
+                          },
                           [&, i] {
                             std::string problem;
                             TW_CUDA(cudaMemset(d[0], 0xff, out_bytes));
-                            const cublasStatus_t status = lt.run(i, a[0], b[0], d[0], workspace, nullptr);
-                            if (status != CUBLAS_STATUS_SUCCESS) return "cuBLAS status " + std::to_string(int(status));
+                            const cublasStatus_t status =
+                                lt.run(i, a[0], b[0], d[0], workspace, nullptr);
+                            if (status != CUBLAS_STATUS_SUCCESS)
+                              return "cuBLAS status " + std::to_string(int(status));
                             TW_CUDA(cudaDeviceSynchronize());
                             const double e = row_error(g, &problem);
                             if (i == 0) cublas_error = e;
@@ -316,7 +345,8 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   }
   // Padding by hand: sizes to a multiple of 8 (16 for one-byte elements, which cuBLAS wants).
   const int64_t unit = bytes == 1 ? 16 : 8;
-  const bool ragged = (g.ld_a * bytes) % 16 != 0 || (g.ld_b * bytes) % 16 != 0 || (g.ld_d * d_bytes) % 16 != 0;
+  const bool ragged =
+      (g.ld_a * bytes) % 16 != 0 || (g.ld_b * bytes) % 16 != 0 || (g.ld_d * d_bytes) % 16 != 0;
   std::unique_ptr<LtProblem> padded;
   void *pad_a = nullptr, *pad_b = nullptr, *pad_d = nullptr;
   if (ragged && c.batches == 1) {
@@ -330,11 +360,12 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
       TW_CUDA(cudaMalloc(&pad_a, size_t(p.m) * p.k * bytes));
       TW_CUDA(cudaMalloc(&pad_b, size_t(p.k) * p.n * bytes));
       TW_CUDA(cudaMalloc(&pad_d, size_t(p.m) * p.n * d_bytes));
-      candidates.push_back({"padded", [&, p, ld_a, ld_b](int slot, cudaStream_t stream) {
-                              pad(a[slot], c.transpose_a ? c.k : c.m, c.transpose_a ? c.m : c.k, g.ld_a, pad_a,
-                                  c.transpose_a ? p.k : p.m, ld_a, bytes, stream);
-                              pad(b[slot], c.transpose_b ? c.n : c.k, c.transpose_b ? c.k : c.n, g.ld_b, pad_b,
-                                  c.transpose_b ? p.n : p.k, ld_b, bytes, stream);
+      candidates.push_back({"padded",
+                            [&, p, ld_a, ld_b](int slot, cudaStream_t stream) {
+                              pad(a[slot], c.transpose_a ? c.k : c.m, c.transpose_a ? c.m : c.k,
+                                  g.ld_a, pad_a, c.transpose_a ? p.k : p.m, ld_a, bytes, stream);
+                              pad(b[slot], c.transpose_b ? c.n : c.k, c.transpose_b ? c.k : c.n,
+                                  g.ld_b, pad_b, c.transpose_b ? p.n : p.k, ld_b, bytes, stream);
                               padded->run(0, pad_a, pad_b, pad_d, workspace, stream);
                               pad(pad_d, c.m, c.n, p.n, d[slot], c.m, c.n, d_bytes, stream);
                             },
@@ -363,8 +394,8 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   }
   print_case(out);
   if (ours > 0 && best > 0) {
-    std::printf("    ratio to cuBLAS's best %.3f, to its first %.3f; error %.3g (cuBLAS %.3g)\n", ours / best,
-                ours / first, our_error, cublas_error);
+    std::printf("    ratio to cuBLAS's best %.3f, to its first %.3f; error %.3g (cuBLAS %.3g)\n",
+                ours / best, ours / first, our_error, cublas_error);
     std::fflush(stdout);
   }
   cases.push_back(out);
@@ -374,19 +405,22 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   TW_CUDA(cudaFree(pad_d));
 }
 
-std::vector<GemmCase> suite_cases(const std::string& suite, const std::vector<const TypeInfo*>& types) {
+std::vector<GemmCase> suite_cases(const std::string& suite,
+                                  const std::vector<const TypeInfo*>& types) {
   std::vector<GemmCase> out;
-  auto add = [&](int64_t m, int64_t n, int64_t k, const TypeInfo* t, const char* layout, int64_t batches = 1,
-                 const char* note = "") {
+  auto add = [&](int64_t m, int64_t n, int64_t k, const TypeInfo* t, const char* layout,
+                 int64_t batches = 1, const char* note = "") {
     out.push_back({m, n, k, t, layout[0] == 't', layout[1] == 't', batches, note});
   };
   for (const TypeInfo* t : types) {
     const bool sixteen = t->bytes == 2;
-    const std::vector<const char*> layouts = sixteen          ? std::vector<const char*>{"nt", "nn", "tn", "tt"}
+    const std::vector<const char*> layouts = sixteen
+                                                 ? std::vector<const char*>{"nt", "nn", "tn", "tt"}
                                              : t->bytes == 1 ? std::vector<const char*>{"nt"}
                                                              : std::vector<const char*>{"nt", "nn"};
-    const std::vector<int64_t> squares = t->type == Type::kF32 ? std::vector<int64_t>{1024, 2048, 4096, 8192}
-                                                               : std::vector<int64_t>{1024, 2048, 3072, 4096, 6144, 8192, 16384};
+    const std::vector<int64_t> squares =
+        t->type == Type::kF32 ? std::vector<int64_t>{1024, 2048, 4096, 8192}
+                              : std::vector<int64_t>{1024, 2048, 3072, 4096, 6144, 8192, 16384};
     if (suite == "squares") {
       for (int64_t s : squares) {
         for (const char* l : layouts) add(s, s, s, t, l);
@@ -402,10 +436,11 @@ std::vector<GemmCase> suite_cases(const std::string& suite, const std::vector<co
         add(4095, 4096, 4096, t, l);
       }
     } else if (suite == "llm") {
-      // Projections of public models (n, k): Llama-2-7B (4096, 11008), Llama-3-8B (4096, 14336, 6144 of qkv),
-      // Llama-3-70B (8192, 28672, 10240 of qkv). Weights stored n x k, as nn.Linear does: "nt".
-      const int64_t shapes[][2] = {{11008, 4096}, {4096, 11008}, {6144, 4096}, {28672, 4096}, {4096, 14336},
-                                   {10240, 8192}, {8192, 28672}};
+      // Projections of public models (n, k): Llama-2-7B (4096, 11008), Llama-3-8B (4096, 14336,
+      // 6144 of qkv), Llama-3-70B (8192, 28672, 10240 of qkv). Weights stored n x k, as nn.Linear
+      // does: "nt".
+      const int64_t shapes[][2] = {{11008, 4096}, {4096, 11008}, {6144, 4096}, {28672, 4096},
+                                   {4096, 14336}, {10240, 8192}, {8192, 28672}};
       for (const auto& s : shapes) {
         for (int64_t m : {1, 16, 64, 256, 1024, 4096, 8192}) add(m, s[0], s[1], t, "nt");
       }
@@ -428,7 +463,7 @@ std::vector<GemmCase> suite_cases(const std::string& suite, const std::vector<co
     } else if (suite == "batched") {
       add(128, 128, 128, t, "nn", 256);
       add(256, 256, 256, t, "nt", 128);
-      add(512, 512, 64, t, "nt", 96);   // attention scores: 96 heads
+      add(512, 512, 64, t, "nt", 96);  // attention scores: 96 heads
       add(512, 64, 512, t, "nn", 96);
       add(63, 63, 63, t, "nn", 512);
       add(1024, 1024, 1024, t, "nn", 16);
@@ -445,7 +480,8 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
     return 0;
   }
   std::vector<const TypeInfo*> types;
-  for (const std::string& t : options.types.empty() ? std::vector<std::string>{"bf16"} : options.types) {
+  for (const std::string& t :
+       options.types.empty() ? std::vector<std::string>{"bf16"} : options.types) {
     const TypeInfo* type = find_type(t);
     if (!type) {
       std::fprintf(stderr, "unknown type %s (f32 tf32 bf16 f16 e4m3 e5m2)\n", t.c_str());
@@ -466,13 +502,15 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
       }
       if (got < 2) v[1] = v[0];
       if (got < 3) v[2] = v[1];
-      for (const TypeInfo* t : types) list.push_back({v[0], v[1], v[2], t, layout[0] == 't', layout[1] == 't', 1, ""});
+      for (const TypeInfo* t : types)
+        list.push_back({v[0], v[1], v[2], t, layout[0] == 't', layout[1] == 't', 1, ""});
     }
   } else {
     list = suite_cases(options.suite.empty() ? "squares" : options.suite, types);
   }
   if (list.empty()) {
-    std::fprintf(stderr, "unknown suite %s (squares ragged llm skinny small batched verify)\n", options.suite.c_str());
+    std::fprintf(stderr, "unknown suite %s (squares ragged llm skinny small batched verify)\n",
+                 options.suite.c_str());
     return 2;
   }
   cublasLtHandle_t handle;

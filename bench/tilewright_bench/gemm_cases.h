@@ -1,4 +1,5 @@
-// What the GEMM benchmark and its verification share: element types, filled operands, the reference.
+// What the GEMM benchmark and its verification share: element types, filled operands, the
+// reference.
 #pragma once
 
 #include <cublasLt.h>
@@ -24,13 +25,13 @@ const TypeInfo& type_info(Type type);
 // Uniform in [-1, 1), rounded to the type.
 void fill_uniform(void* data, int64_t count, Type type, uint64_t seed);
 
-// out[i * n + j] in double of the product's rows rows[i] (device memory), from operands as GemmArguments
-// (row-major) describes them; alpha, beta and C are not applied. Batch 0.
+// out[i * n + j] in double of the product's rows rows[i] (device memory), from operands as
+// GemmArguments (row-major) describes them; alpha, beta and C are not applied. Batch 0.
 void reference_rows(const GemmArguments& g, const std::vector<int64_t>& rows, double* out);
 
 // Copies rows x columns into a larger matrix, zeros outside, as a user would write it.
-void pad(const void* in, int64_t rows, int64_t columns, int64_t ld_in, void* out, int64_t out_rows, int64_t ld_out,
-         int bytes, cudaStream_t stream);
+void pad(const void* in, int64_t rows, int64_t columns, int64_t ld_in, void* out, int64_t out_rows,
+         int64_t ld_out, int bytes, cudaStream_t stream);
 
 // Host value of element `i` of an array of `type`.
 double host_value(const void* data, int64_t i, Type type);

@@ -1,10 +1,10 @@
 // tilewright-bench gemm --suite verify: results of the library on shapes chosen to break it.
 //
-// Every element of D is compared with double; D is poisoned first and everything outside it (row padding, gaps
-// between batches, 64 elements either side) must keep its poison. Covered: every tile x cluster x layout
-// directly; through the API: types, outputs, orders, transposes, offsets of 0..7 elements, leading dimensions,
-// beta (with NaN in C when beta is 0), splits, batches, k = 0, zero sizes, one row or column; refusals; the same
-// bits over repeated runs and two streams.
+// Every element of D is compared with double; D is poisoned first and everything outside it (row
+// padding, gaps between batches, 64 elements either side) must keep its poison. Covered: every tile
+// x cluster x layout directly; through the API: types, outputs, orders, transposes, offsets of 0..7
+// elements, leading dimensions, beta (with NaN in C when beta is 0), splits, batches, k = 0, zero
+// sizes, one row or column; refusals; the same bits over repeated runs and two streams.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -32,18 +32,22 @@ struct Shape {
 
 std::string describe(const Shape& s) {
   char text[200];
-  std::snprintf(text, sizeof text, "%s->%s %c%c %s %lldx%lldx%lld offset %lld pad %lld batches %lld alpha %g beta %g%s",
-                type_info(s.type).name, type_info(s.type_d).name, s.transpose_a ? 't' : 'n', s.transpose_b ? 't' : 'n',
-                s.order == Order::kRowMajor ? "row" : "column", static_cast<long long>(s.m),
-                static_cast<long long>(s.n), static_cast<long long>(s.k), static_cast<long long>(s.offset),
-                static_cast<long long>(s.pad), static_cast<long long>(s.batches), s.alpha, s.beta,
-                s.alias_c ? " in place" : "");
+  std::snprintf(
+      text, sizeof text,
+      "%s->%s %c%c %s %lldx%lldx%lld offset %lld pad %lld batches %lld alpha %g beta %g%s",
+      type_info(s.type).name, type_info(s.type_d).name, s.transpose_a ? 't' : 'n',
+      s.transpose_b ? 't' : 'n', s.order == Order::kRowMajor ? "row" : "column",
+      static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k),
+      static_cast<long long>(s.offset), static_cast<long long>(s.pad),
+      static_cast<long long>(s.batches), s.alpha, s.beta, s.alias_c ? " in place" : "");
   return text;
 }
 
 class DeviceBytes {
  public:
-  explicit DeviceBytes(size_t bytes) : bytes_(bytes) { TW_CUDA(cudaMalloc(&data_, std::max<size_t>(bytes, 256))); }
+  explicit DeviceBytes(size_t bytes) : bytes_(bytes) {
+    TW_CUDA(cudaMalloc(&data_, std::max<size_t>(bytes, 256)));
+  }
   ~DeviceBytes() { cudaFree(data_); }
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
@@ -66,7 +70,8 @@ void stored(const Shape& s, bool is_a, int64_t* lines, int64_t* length) {
 
 // Runs one shape; the returned text says what is wrong, empty when nothing is.
 // `launch` may replace the API call (to force a tile); null uses gemm().
-std::string run_shape(const Shape& s, const std::function<cudaError_t(const GemmArguments&)>& launch = nullptr) {
+std::string run_shape(const Shape& s,
+                      const std::function<cudaError_t(const GemmArguments&)>& launch = nullptr) {
   const int bytes = type_info(s.type).bytes, d_bytes = type_info(s.type_d).bytes;
   int64_t a_lines, a_length, b_lines, b_length;
   stored(s, true, &a_lines, &a_length);
@@ -93,8 +98,10 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
   g.stride_b = b_lines * g.ld_b + s.offset;
   g.stride_d = d_lines * g.ld_d + s.offset;
   g.stride_c = s.alias_c ? g.stride_d : d_lines * g.ld_c;
-  const int64_t a_count = g.stride_a * s.batches + kMargin, b_count = g.stride_b * s.batches + kMargin;
-  const int64_t d_count = g.stride_d * s.batches + 2 * kMargin, c_count = g.stride_c * s.batches + 2 * kMargin;
+  const int64_t a_count = g.stride_a * s.batches + kMargin,
+                b_count = g.stride_b * s.batches + kMargin;
+  const int64_t d_count = g.stride_d * s.batches + 2 * kMargin,
+                c_count = g.stride_c * s.batches + 2 * kMargin;
   DeviceBytes a(a_count * bytes), b(b_count * bytes), c(c_count * d_bytes), d(d_count * d_bytes);
   fill_uniform(a.data(), a_count, s.type, 11);
   fill_uniform(b.data(), b_count, s.type, 12);
@@ -112,8 +119,8 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
     // C is D: only its elements are filled, the rest keeps its poison.
     for (int64_t z = 0; z < s.batches; ++z) {
       TW_CUDA(cudaMemcpy2D(d.data() + (d_at + z * g.stride_d) * d_bytes, g.ld_d * d_bytes,
-                           c.data() + (kMargin + z * g.stride_c) * d_bytes, g.ld_c * d_bytes, d_length * d_bytes,
-                           d_lines, cudaMemcpyDeviceToDevice));
+                           c.data() + (kMargin + z * g.stride_c) * d_bytes, g.ld_c * d_bytes,
+                           d_length * d_bytes, d_lines, cudaMemcpyDeviceToDevice));
     }
   }
   g.a = a.data() + s.offset * bytes;
@@ -143,7 +150,8 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
   for (int64_t i = 0; i < d_lines; ++i) rows[i] = i;
   DeviceBytes reference(size_t(d_lines) * d_length * sizeof(double));
   std::vector<double> want(size_t(d_lines) * d_length);
-  const double unit = s.type_d == Type::kBf16 ? 1.0 / 256 : (s.type_d == Type::kF16 ? 1.0 / 2048 : 1.0 / (1 << 22));
+  const double unit =
+      s.type_d == Type::kBf16 ? 1.0 / 256 : (s.type_d == Type::kF16 ? 1.0 / 2048 : 1.0 / (1 << 22));
   const double per_term = s.type == Type::kTf32 ? 2e-3 : (bytes == 1 ? 3e-4 : 1e-6);
   for (int64_t z = 0; z < s.batches; ++z) {
     // Row-major of the stored lines: for column-major, D^T = op(B)^T op(A)^T.
@@ -160,7 +168,8 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
     std::fill(want.begin(), want.end(), 0.0);
     if (s.k > 0) {
       reference_rows(r, rows, reinterpret_cast<double*>(reference.data()));
-      TW_CUDA(cudaMemcpy(want.data(), reference.data(), want.size() * sizeof(double), cudaMemcpyDeviceToHost));
+      TW_CUDA(cudaMemcpy(want.data(), reference.data(), want.size() * sizeof(double),
+                         cudaMemcpyDeviceToHost));
     }
     for (int64_t i = 0; i < d_lines; ++i) {
       for (int64_t j = 0; j < d_length; ++j) {
@@ -168,7 +177,8 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
         written[at] = 1;
         double value = s.alpha * want[i * d_length + j];
         if (s.beta != 0) {
-          value += s.beta * host_value(host_c.data(), kMargin + z * g.stride_c + i * g.ld_c + j, s.type_d);
+          value += s.beta *
+                   host_value(host_c.data(), kMargin + z * g.stride_c + i * g.ld_c + j, s.type_d);
         }
         const double out = host_value(got.data(), at, s.type_d);
         const double tolerance = unit * std::fabs(value) + per_term * std::sqrt(double(s.k)) * 4 +
@@ -196,9 +206,11 @@ std::string run_shape(const Shape& s, const std::function<cudaError_t(const Gemm
   }
   if (wrong == 0 && stray == 0) return "";
   char text[200];
-  std::snprintf(text, sizeof text, "%lld wrong (first at line %lld, element %lld: %g, not %g), %lld stray writes",
-                static_cast<long long>(wrong), static_cast<long long>(first_row), static_cast<long long>(first_column),
-                first_got, first_want, static_cast<long long>(stray));
+  std::snprintf(text, sizeof text,
+                "%lld wrong (first at line %lld, element %lld: %g, not %g), %lld stray writes",
+                static_cast<long long>(wrong), static_cast<long long>(first_row),
+                static_cast<long long>(first_column), first_got, first_want,
+                static_cast<long long>(stray));
   return text;
 }
 
@@ -243,9 +255,14 @@ void verify_tiles(Log& log) {
         s.m = ragged ? 523 : 520;
         s.n = ragged ? 777 : 776;
         s.k = 336;
-        if (cluster < 0) s.m = s.n = ragged ? 61 : 64, s.k = 4080;  // one tile a cluster, one wave, a part of K for each CTA
+        if (cluster < 0)
+          s.m = s.n = ragged ? 61 : 64,
+          s.k = 4080;  // one tile a cluster, one wave, a part of K for each CTA
         s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
-        s.type_d = ragged ? (cluster == 2 || cluster == -4 ? Type::kF32 : (cluster == 1 ? Type::kBf16 : Type::kF16)) : Type::kBf16;
+        s.type_d = ragged
+                       ? (cluster == 2 || cluster == -4 ? Type::kF32
+                                                        : (cluster == 1 ? Type::kBf16 : Type::kF16))
+                       : Type::kBf16;
         s.transpose_a = kernel.a_mn;
         s.transpose_b = !kernel.b_mn;
         s.pad = 0;
@@ -255,8 +272,8 @@ void verify_tiles(Log& log) {
         if (kernel.b_mn) s.n = (s.n + unit - 1) / unit * unit;
         if (ragged) s.pad = unit;  // keeps A and B aligned
         char name[120];
-        std::snprintf(name, sizeof name, "%s %dx%d cluster %d %s", type_info(s.type).name, kernel.bm, kernel.bn,
-                      cluster, describe(s).c_str());
+        std::snprintf(name, sizeof name, "%s %dx%d cluster %d %s", type_info(s.type).name,
+                      kernel.bm, kernel.bn, cluster, describe(s).c_str());
         if (cluster < 0 && type_info(s.type).bytes == 4) s.k = 2040;
         if (cluster < 0 && type_info(s.type).bytes == 1) s.k = 8176;
         const std::string problem = run_shape(s, [&](const GemmArguments& g) {
@@ -286,13 +303,16 @@ void verify_tiles(Log& log) {
 }
 
 void verify_api(Log& log, const Options& options) {
-  std::vector<Type> types = {Type::kBf16, Type::kF16, Type::kTf32, Type::kF32, Type::kE4m3, Type::kE5m2};
+  std::vector<Type> types = {Type::kBf16, Type::kF16,  Type::kTf32,
+                             Type::kF32,  Type::kE4m3, Type::kE5m2};
   for (Type type : types) {
-    if (!options.types.empty() &&
-        std::find(options.types.begin(), options.types.end(), type_info(type).name) == options.types.end()) {
+    if (!options.types.empty() && std::find(options.types.begin(), options.types.end(),
+                                            type_info(type).name) == options.types.end()) {
       continue;
     }
-    const Type native = type == Type::kTf32 || type == Type::kF32 ? Type::kF32 : (type == Type::kF16 ? Type::kF16 : Type::kBf16);
+    const Type native = type == Type::kTf32 || type == Type::kF32
+                            ? Type::kF32
+                            : (type == Type::kF16 ? Type::kF16 : Type::kBf16);
     const std::string group = std::string("api ") + type_info(type).name;
     auto check = [&](Shape s) {
       s.type = type;
@@ -333,8 +353,9 @@ void verify_api(Log& log, const Options& options) {
       s.m = 199, s.n = 301, s.k = 100, s.type_d = out, s.beta = 2, s.alpha = -1;
       check(s);
     }
-    const int64_t edge[][3] = {{1, 1, 1},    {1, 300, 77}, {300, 1, 77},  {77, 300, 1}, {1, 4096, 512}, {7, 9, 11},
-                               {64, 64, 64}, {65, 65, 65}, {128, 257, 16}, {0, 5, 5},   {5, 0, 5},      {33, 35, 0}};
+    const int64_t edge[][3] = {{1, 1, 1},      {1, 300, 77}, {300, 1, 77}, {77, 300, 1},
+                               {1, 4096, 512}, {7, 9, 11},   {64, 64, 64}, {65, 65, 65},
+                               {128, 257, 16}, {0, 5, 5},    {5, 0, 5},    {33, 35, 0}};
     for (const auto& e : edge) {
       Shape s;
       s.m = e[0], s.n = e[1], s.k = e[2], s.type_d = native;
@@ -360,8 +381,10 @@ void verify_refusals(Log& log) {
   auto expect = [&](const char* name, const char* argument, const GemmArguments& g) {
     const Status status = gemm(g, nullptr, 0, nullptr);
     std::string problem;
-    if (status.ok()) problem = "accepted";
-    else if (std::strcmp(status.argument, argument) != 0) problem = std::string("named ") + status.argument;
+    if (status.ok())
+      problem = "accepted";
+    else if (std::strcmp(status.argument, argument) != 0)
+      problem = std::string("named ") + status.argument;
     log.add("refusals", name, problem);
   };
   GemmArguments g = base();
@@ -418,7 +441,8 @@ void verify_determinism(Log& log) {
     for (int run = 0; run < 50 && problem.empty(); ++run) {
       GemmArguments h = g;
       h.d = d1.data();
-      if (!gemm(g, w0.data(), w0.size(), stream[0]) || !gemm(h, w1.data(), w1.size(), stream[1])) problem = "refused";
+      if (!gemm(g, w0.data(), w0.size(), stream[0]) || !gemm(h, w1.data(), w1.size(), stream[1]))
+        problem = "refused";
       TW_CUDA(cudaDeviceSynchronize());
       for (const DeviceBytes* d : {&d0, &d1}) {
         TW_CUDA(cudaMemcpy(now.data(), d->data(), now.size(), cudaMemcpyDeviceToHost));

@@ -124,9 +124,9 @@ bool write_json(const std::string& path, const Options& options, const Card& bef
   std::fprintf(f,
                " \"method\": \"graph of inner launches between two events, operands rotated beyond "
                "4x L2, candidates "
-               "interleaved, median of %d samples; random data; every element checked before "
+               "interleaved in turning order, median of %d samples; random data; %s checked before "
                "timing\",\n \"cases\": [\n",
-               options.samples);
+               options.samples, options.command == "gemm" ? "sampled rows" : "every element");
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
     std::fprintf(f, "  {\"name\": %s, \"unit\": %s, \"work\": %.0f", quoted(c.name).c_str(),

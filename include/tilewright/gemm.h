@@ -1,18 +1,20 @@
 // Matrix products on a Hopper GPU, aligned or not:  D = alpha * op(A) * op(B) + beta * C.
 //
-// op(A) is m x k, op(B) is k x n, C and D are m x n; all are row-major, or all column-major (`order`),
-// with leading dimensions and batch strides in elements. Any leading dimension and any address aligned to
-// the element is valid. Products accumulate in fp32. Inputs: fp32 (CUDA cores), tf32 (fp32 in memory,
-// multiplied by the tensor cores at tf32 precision), bf16, fp16, fp8 (e4m3, e5m2, with scales). C and D are of one type:
-// fp32, bf16 or fp16. beta == 0 never reads C; k == 0 gives beta * C; NaN and infinity propagate; the same
-// call on the same arguments gives the same bits.
+// op(A) is m x k, op(B) is k x n, C and D are m x n; all are row-major, or all column-major
+// (`order`), with leading dimensions and batch strides in elements. Any leading dimension and any
+// address aligned to the element is valid. Products accumulate in fp32. Inputs: fp32 (CUDA cores),
+// tf32 (fp32 in memory, multiplied by the tensor cores at tf32 precision), bf16, fp16, fp8 (e4m3,
+// e5m2, with scales). C and D are of one type: fp32, bf16 or fp16. beta == 0 never reads C; k == 0
+// gives beta * C; NaN and infinity propagate; the same call on the same arguments gives the same
+// bits.
 //
-// A call queues work on `stream` (nullptr: the default stream) of the current device, allocates nothing,
-// waits for nothing, may be captured into a graph and may be made from any thread. Workspace is the
-// caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at a time.
-// Errors are values (status.h) that name the argument, and touch nothing.
+// A call queues work on `stream` (nullptr: the default stream) of the current device, allocates
+// nothing, waits for nothing, may be captured into a graph and may be made from any thread.
+// Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
+// a time. Errors are values (status.h) that name the argument, and touch nothing.
 //
-// Tested by tilewright-bench gemm --verify (GPU) and tests/unit/model/gemm_model_test.cpp (choice of kernel).
+// Tested by tilewright-bench gemm --verify (GPU) and tests/unit/model/gemm_model_test.cpp (choice
+// of kernel).
 #pragma once
 
 #include <stddef.h>
@@ -24,47 +26,57 @@
 
 typedef struct CUstream_st* cudaStream_t;  // as in the CUDA headers, which this one does not need
 
-// ---- C interface ----------------------------------------------------------------------------------
+// ---- C interface
+// ----------------------------------------------------------------------------------
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TW_TYPE_F32 = 0, TW_TYPE_TF32 = 1, TW_TYPE_BF16 = 2, TW_TYPE_F16 = 3, TW_TYPE_E4M3 = 4, TW_TYPE_E5M2 = 5 };
+enum {
+  TW_TYPE_F32 = 0,
+  TW_TYPE_TF32 = 1,
+  TW_TYPE_BF16 = 2,
+  TW_TYPE_F16 = 3,
+  TW_TYPE_E4M3 = 4,
+  TW_TYPE_E5M2 = 5
+};
 enum { TW_ROW_MAJOR = 0, TW_COLUMN_MAJOR = 1 };
 
 // Zero-initialise, then set what is needed; batches 0 means 1.
 typedef struct tw_gemm_arguments {
   int64_t m, n, k;
-  int order;                   // TW_ROW_MAJOR, TW_COLUMN_MAJOR
+  int order;                     // TW_ROW_MAJOR, TW_COLUMN_MAJOR
   int transpose_a, transpose_b;  // nonzero: op transposes
-  int type_a, type_b;          // TW_TYPE_*: the same, except that the two fp8 types may be mixed
-  int type_d;                  // TW_TYPE_F32, _BF16 or _F16; of C and D
+  int type_a, type_b;            // TW_TYPE_*: the same, except that the two fp8 types may be mixed
+  int type_d;                    // TW_TYPE_F32, _BF16 or _F16; of C and D
   float alpha, beta;
   const void* a;
   int64_t ld_a, stride_a;
   const void* b;
   int64_t ld_b, stride_b;
-  const void* c;               // may equal d (then ld_c == ld_d); otherwise must not overlap it
+  const void* c;  // may equal d (then ld_c == ld_d); otherwise must not overlap it
   int64_t ld_c, stride_c;
   void* d;
   int64_t ld_d, stride_d;
   int64_t batches;
-  const float* scale_a;        // device scalars that multiply A and B (fp8), or null
+  const float* scale_a;  // device scalars that multiply A and B (fp8), or null
   const float* scale_b;
 } tw_gemm_arguments;
 
-// A StatusCode of status.h as an int. `argument` (may be null) receives the static name of the wrong one.
-// `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no split of K).
+// A StatusCode of status.h as an int. `argument` (may be null) receives the static name of the
+// wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no
+// split of K).
 int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
                       const char** argument);
-int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes, cudaStream_t stream,
-            const char** argument);
+int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes,
+            cudaStream_t stream, const char** argument);
 
 #ifdef __cplusplus
 }  // extern "C"
 
-// ---- C++ interface --------------------------------------------------------------------------------
+// ---- C++ interface
+// --------------------------------------------------------------------------------
 
 namespace tilewright {
 

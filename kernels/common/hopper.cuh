@@ -1,12 +1,13 @@
-// Hopper's asynchronous machinery as one-line functions over inline PTX: mbarriers, bulk tensor copies
-// (TMA), clusters, register reallocation, fences. Only the CUDA toolkit is needed.
+// Hopper's asynchronous machinery as one-line functions over inline PTX: mbarriers, bulk tensor
+// copies (TMA), clusters, register reallocation, fences. Only the CUDA toolkit is needed.
 //
-// Problem: these instructions have no CUDA C++ spelling. Choice: one function per instruction, named
-// after the PTX manual's words, shared addresses as 32-bit values (`shared_address`). Limits: sm_90a.
-// Source: PTX ISA, "Parallel Synchronization and Communication Instructions" (mbarrier) and "Data
-// Movement and Conversion Instructions" (cp.async.bulk.tensor).
+// Problem: these instructions have no CUDA C++ spelling. Choice: one function per instruction,
+// named after the PTX manual's words, shared addresses as 32-bit values (`shared_address`). Limits:
+// sm_90a. Source: PTX ISA, "Parallel Synchronization and Communication Instructions" (mbarrier) and
+// "Data Movement and Conversion Instructions" (cp.async.bulk.tensor).
 //
-// Tested by bench/gemm (every kernel of the library is checked against a reference before it is timed).
+// Tested by bench/gemm (every kernel of the library is checked against a reference before it is
+// timed).
 #pragma once
 
 #include <cuda.h>
@@ -20,7 +21,8 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// ---- mbarrier -------------------------------------------------------------------------------------
+// ---- mbarrier
+// -------------------------------------------------------------------------------------
 
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -40,9 +42,9 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives on the barrier at the same offset in CTA `rank` of the cluster. Without `.release.cluster`:
-// that costs a fence per arrival (measured: 506 instead of 774 TFLOP/s for a bf16 GEMM at 4096), and
-// here it only says that completed asynchronous reads are over.
+// Arrives on the barrier at the same offset in CTA `rank` of the cluster. Without
+// `.release.cluster`: that costs a fence per arrival (measured: 506 instead of 774 TFLOP/s for a
+// bf16 GEMM at 4096), and here it only says that completed asynchronous reads are over.
 __device__ __forceinline__ void mbarrier_arrive_remote(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{ .reg .b32 remote;\n"
@@ -64,7 +66,8 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
       : "memory");
 }
 
-// ---- bulk tensor copies ---------------------------------------------------------------------------
+// ---- bulk tensor copies
+// ---------------------------------------------------------------------------
 
 __device__ __forceinline__ void tma_load(uint32_t destination, const CUtensorMap* map, int x, int y,
                                          int z, uint32_t barrier) {
@@ -75,20 +78,25 @@ __device__ __forceinline__ void tma_load(uint32_t destination, const CUtensorMap
       : "memory");
 }
 
-// The box lands at the same offset in every CTA named by `mask`, and completes on each one's barrier.
-__device__ __forceinline__ void tma_load_multicast(uint32_t destination, const CUtensorMap* map, int x,
-                                                   int y, int z, uint32_t barrier, uint16_t mask) {
+// The box lands at the same offset in every CTA named by `mask`, and completes on each one's
+// barrier.
+__device__ __forceinline__ void tma_load_multicast(uint32_t destination, const CUtensorMap* map,
+                                                   int x, int y, int z, uint32_t barrier,
+                                                   uint16_t mask) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster"
       " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(destination),
       "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask)
       : "memory");
 }
 
-__device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y, int z, uint32_t source) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
-               "r"(source), "r"(x), "r"(y), "r"(z)
-               : "memory");
+__device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y, int z,
+                                          uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+      "r"(source), "r"(x), "r"(y), "r"(z)
+      : "memory");
 }
 
 __device__ __forceinline__ void tma_store_commit() {
@@ -110,7 +118,8 @@ __device__ __forceinline__ void fence_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// ---- clusters, barriers, registers ----------------------------------------------------------------
+// ---- clusters, barriers, registers
+// ----------------------------------------------------------------
 
 __device__ __forceinline__ uint32_t cluster_rank() {
   uint32_t rank;
@@ -129,8 +138,9 @@ __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Programmatic dependent launch: wait for the kernels ahead in the stream to end and be visible (does
-// nothing in an ordinary launch); let the kernel behind start as soon as there is room for it.
+// Programmatic dependent launch: wait for the kernels ahead in the stream to end and be visible
+// (does nothing in an ordinary launch); let the kernel behind start as soon as there is room for
+// it.
 __device__ __forceinline__ void wait_for_kernels_ahead() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
@@ -151,14 +161,15 @@ __device__ __forceinline__ void registers_acquire() {
 // Four 8x8 matrices of 16-bit elements, fragment layout to rows in shared memory.
 __device__ __forceinline__ void store_matrix_x4(uint32_t row, uint32_t a, uint32_t b, uint32_t c,
                                                 uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a),
-               "r"(b), "r"(c), "r"(d)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(a), "r"(b), "r"(c), "r"(d)
                : "memory");
 }
 
-__device__ __forceinline__ void store_shared_v4(uint32_t address, uint32_t a, uint32_t b, uint32_t c,
-                                                uint32_t d) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
+__device__ __forceinline__ void store_shared_v4(uint32_t address, uint32_t a, uint32_t b,
+                                                uint32_t c, uint32_t d) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c),
+               "r"(d)
                : "memory");
 }
 

@@ -11,15 +11,17 @@ namespace {
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Splits worth predicting for a tile: enough to fill the machine, and a few around it.
-int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int max_splits,
-                     int* out) {
+int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
+                     int max_splits, int* out) {
   int count = 0;
   out[count++] = 1;
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
-  const int64_t limit = std::min<int64_t>({int64_t{max_splits}, int64_t{kMaxGemmSplits}, blocks / 4});
-  for (int64_t want : {int64_t{2}, int64_t{3}, int64_t{4}, machine.sm_count / std::max<int64_t>(tiles, 1),
-                       2 * machine.sm_count / std::max<int64_t>(tiles, 1)}) {
+  const int64_t limit =
+      std::min<int64_t>({int64_t{max_splits}, int64_t{kMaxGemmSplits}, blocks / 4});
+  for (int64_t want :
+       {int64_t{2}, int64_t{3}, int64_t{4}, machine.sm_count / std::max<int64_t>(tiles, 1),
+        2 * machine.sm_count / std::max<int64_t>(tiles, 1)}) {
     if (want <= out[count - 1] || want > limit) continue;
     // The count that is really launched: equal chunks of K.
     const int64_t chunk = div_up(blocks, want);
@@ -30,29 +32,34 @@ int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile 
 }
 
 // What tiles and reductions cost beside the mainloop is the same for both kinds of kernel.
-void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double fill, GemmCandidate* c) {
+void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double fill,
+                      GemmCandidate* c) {
   const double k_bytes = static_cast<double>(p.k) * p.element_bytes;
   const double a_bytes = static_cast<double>(p.m * p.batches) * k_bytes;
   const double b_bytes = static_cast<double>(p.n * p.batches) * k_bytes;
   const double d_elements = static_cast<double>(p.m * p.batches) * static_cast<double>(p.n);
   // Few SMs cannot draw all of DRAM's bandwidth; about half of them can.
   const double reach = std::min(1.0, fill * 1.9);
-  c->dram_us = (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
+  c->dram_us =
+      (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
   if (c->splits > 1) {
     c->reduce_us = machine.next_launch_us +
                    d_elements * (4.0 * c->splits + p.output_bytes) / (machine.copy_gb_s * 1e3);
   }
   if (p.repack_a || p.repack_b) {
-    c->repack_us = machine.next_launch_us + 2.0 * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0)) /
-                                                (machine.copy_gb_s * 1e3);
+    c->repack_us =
+        machine.next_launch_us +
+        2.0 * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0)) / (machine.copy_gb_s * 1e3);
   }
   const double compute = c->mainloop_us + c->epilogue_us;
   if (c->dram_us > compute) c->bound = GemmBound::kDram;
   // Loading and computing overlap, not perfectly.
-  c->total_us = machine.launch_us + std::max(compute, c->dram_us) + 0.05 * std::min(compute, c->dram_us) + c->reduce_us + c->repack_us;
+  c->total_us = machine.launch_us + std::max(compute, c->dram_us) +
+                0.05 * std::min(compute, c->dram_us) + c->reduce_us + c->repack_us;
 }
 
-GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int splits) {
+GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
+                                 int splits) {
   GemmCandidate c;
   c.bm = tile.bm;
   c.bn = tile.bn;
@@ -70,8 +77,10 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   c.block_clocks = tile.bm * tile.bn * 32.0 / 128.0 / efficiency;
   const int64_t blocks = div_up(div_up(p.k, 32), splits);
   const int64_t last_per_sm = div_up(last, machine.sm_count);
-  const double alone = tile.bn == 64 ? 1.7 : (tile.bn == 128 ? 1.3 : 1.0);  // latency shows with one CTA an SM
-  const double turns = (c.waves - 1) * resident + (last_per_sm == 1 ? alone : static_cast<double>(last_per_sm));
+  const double alone =
+      tile.bn == 64 ? 1.7 : (tile.bn == 128 ? 1.3 : 1.0);  // latency shows with one CTA an SM
+  const double turns =
+      (c.waves - 1) * resident + (last_per_sm == 1 ? alone : static_cast<double>(last_per_sm));
   const double clock_us = 1e-3 / machine.cuda_core_clock_ghz;
   c.mainloop_us = turns * static_cast<double>(blocks) * c.block_clocks * clock_us;
   c.epilogue_us = c.waves * 1500 * clock_us;
@@ -81,8 +90,8 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
 }
 
 template <class Visit>
-void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int max_splits,
-                        Visit visit) {
+void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
+                        int max_splits, Visit visit) {
   int splits[8];
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
   for (int cluster : kGemmClusters) {
@@ -93,9 +102,11 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
   for (int k_cluster : kGemmKClusters) {
-    // One wave, and every CTA of a cluster has a part of K. Clusters of 4 and 8 do not tile the GPCs: a few
-    // SMs stay empty.
-    const int64_t room = k_cluster == 2 ? machine.sm_count : (k_cluster == 4 ? machine.sm_count * 10 / 11 : machine.sm_count * 5 / 6);
+    // One wave, and every CTA of a cluster has a part of K. Clusters of 4 and 8 do not tile the
+    // GPCs: a few SMs stay empty.
+    const int64_t room =
+        k_cluster == 2 ? machine.sm_count
+                       : (k_cluster == 4 ? machine.sm_count * 10 / 11 : machine.sm_count * 5 / 6);
     if (k_cluster == 1 || tiles * k_cluster > room || blocks < 4 * k_cluster) continue;
     if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
     visit(predict_gemm(p, machine, tile, 1, k_cluster, 1));
@@ -118,18 +129,24 @@ void for_each_tile(const GemmProblem& p, Visit visit) {
 
 const char* to_string(GemmBound bound) {
   switch (bound) {
-    case GemmBound::kCudaCores: return "CUDA cores";
-    case GemmBound::kTensorCores: return "tensor cores";
-    case GemmBound::kSharedMemory: return "shared memory";
-    case GemmBound::kL2: return "L2";
-    case GemmBound::kLatency: return "latency";
-    case GemmBound::kDram: return "DRAM";
+    case GemmBound::kCudaCores:
+      return "CUDA cores";
+    case GemmBound::kTensorCores:
+      return "tensor cores";
+    case GemmBound::kSharedMemory:
+      return "shared memory";
+    case GemmBound::kL2:
+      return "L2";
+    case GemmBound::kLatency:
+      return "latency";
+    case GemmBound::kDram:
+      return "DRAM";
   }
   return "";
 }
 
-GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile, int cluster,
-                           int k_cluster, int splits) {
+GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
+                           int cluster, int k_cluster, int splits) {
   GemmCandidate c;
   c.bm = tile.bm;
   c.bn = tile.bn;
@@ -141,12 +158,14 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t units = units_m * tiles_n * p.batches * splits;
   const int64_t slots = std::max(1, machine.sm_count / (cluster * k_cluster));
   c.waves = static_cast<int>(div_up(units, slots));
-  c.last_wave_fill = static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
+  c.last_wave_fill =
+      static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
 
   if (p.cuda_cores) return predict_cuda_cores(p, machine, tile, splits);
   const double warpgroups = tile.bm / 64.0;
   // Narrower tiles move more bytes per operation; under a power limit that costs clock.
-  const double tensor = tile.bm * tile.bn / 32.0 / machine.tensor_efficiency * (1 + 0.04 * (256 - tile.bn) / 64.0);
+  const double tensor =
+      tile.bm * tile.bn / 32.0 / machine.tensor_efficiency * (1 + 0.04 * (256 - tile.bn) / 64.0);
   const double shared = warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
   const double fetched = (tile.bm + static_cast<double>(tile.bn) / cluster) * 128;
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
@@ -171,7 +190,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   add_memory_terms(p, machine, busy, &c);
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
-  const double in_flight = std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * tiles_n));
+  const double in_flight =
+      std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * tiles_n));
   const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
   c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
   return c;
@@ -200,25 +220,31 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
   });
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });
-  const double work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
-                      static_cast<double>(p.batches);
+  const double work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                      static_cast<double>(p.k) * static_cast<double>(p.batches);
   char line[320];
   std::snprintf(line, sizeof line, "GEMM %lld x %lld x %lld, batches %lld, %d-byte operands\n",
-                static_cast<long long>(p.m), static_cast<long long>(p.n), static_cast<long long>(p.k),
-                static_cast<long long>(p.batches), p.element_bytes);
+                static_cast<long long>(p.m), static_cast<long long>(p.n),
+                static_cast<long long>(p.k), static_cast<long long>(p.batches), p.element_bytes);
   std::string text = line;
-  text += "tile      cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram us  other us  total us  TFLOP/s\n";
+  text +=
+      "tile      cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram us  "
+      "other us  total us  TFLOP/s\n";
   for (const GemmCandidate& c : candidates) {
     char tile[16];
     std::snprintf(tile, sizeof tile, "%dx%d", c.bm, c.bn);
-    std::snprintf(line, sizeof line, "%-9s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n", tile,
-                  c.cluster, c.k_cluster, c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us,
-                  c.epilogue_us, c.dram_us, c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
+    std::snprintf(line, sizeof line,
+                  "%-9s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n",
+                  tile, c.cluster, c.k_cluster, c.splits, c.waves, 100 * c.last_wave_fill,
+                  c.block_clocks, c.mainloop_us, c.epilogue_us, c.dram_us,
+                  c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
     text += line;
   }
   const GemmCandidate& chosen = candidates.front();
-  std::snprintf(line, sizeof line, "chosen: %dx%d, cluster %d, K over %d CTAs and %d split(s), bound by %s\n", chosen.bm,
-                chosen.bn, chosen.cluster, chosen.k_cluster, chosen.splits, to_string(chosen.bound));
+  std::snprintf(line, sizeof line,
+                "chosen: %dx%d, cluster %d, K over %d CTAs and %d split(s), bound by %s\n",
+                chosen.bm, chosen.bn, chosen.cluster, chosen.k_cluster, chosen.splits,
+                to_string(chosen.bound));
   text += line;
   for (size_t i = 1; i < candidates.size(); ++i) {
     const GemmCandidate& c = candidates[i];
@@ -235,7 +261,8 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
     } else if (c.bound == GemmBound::kL2) {
       reason = "it fetches more from L2 for the same work";
     }
-    std::snprintf(line, sizeof line, "rejected %dx%d: %.1f us more: %s\n", c.bm, c.bn, more, reason);
+    std::snprintf(line, sizeof line, "rejected %dx%d: %.1f us more: %s\n", c.bm, c.bn, more,
+                  reason);
     text += line;
   }
   return text;

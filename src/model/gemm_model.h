@@ -1,19 +1,22 @@
 // Which GEMM kernel, and why: predicted time of every tile shape, cluster and split for a problem.
 //
-// Problem: the library must choose a kernel without trying any, and must be able to say why. Choice: a
-// closed formula of a few lines from the tile's shape and the device's rates; the library takes the
-// smallest prediction, `tilewright explain gemm` prints all of them. Nothing here knows CUDA; nothing
-// here allocates except `explain_gemm`.
+// Problem: the library must choose a kernel without trying any, and must be able to say why.
+// Choice: a closed formula of a few lines from the tile's shape and the device's rates; the library
+// takes the smallest prediction, `tilewright explain gemm` prints all of them. Nothing here knows
+// CUDA; nothing here allocates except `explain_gemm`.
 //
 // One K block is 128 bytes of every row of A and column of B. A CTA spends on it the largest of
-//   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet: 989 TFLOP/s at
+//   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet: 989
+//   TFLOP/s at
 //                  1830 MHz on 132 SMs), the same for tf32 (half the elements) and fp8 (twice)
-//   shared memory  128 bytes a clock: each warpgroup reads its 64 rows of A and all of B, TMA writes both
+//   shared memory  128 bytes a clock: each warpgroup reads its 64 rows of A and all of B, TMA
+//   writes both
 //                  (a tenth of the writes fall into gaps)
-//   L2             bytes that this CTA fetches itself (a cluster of c along M fetches 1/c of B each)
+//   L2             bytes that this CTA fetches itself (a cluster of c along M fetches 1/c of B
+//   each)
 // (fp32 on CUDA cores: 128 multiply-adds per clock and SM, reached to `cuda_core_efficiency`.)
-// and a tile adds its epilogue, a launch its latency, a partial last wave its emptiness, a split the
-// reduction of its partial results, an unaligned operand its repacking.
+// and a tile adds its epilogue, a launch its latency, a partial last wave its emptiness, a split
+// the reduction of its partial results, an unaligned operand its repacking.
 //
 // Limits: constants were fitted on one H200 (bench/results); a power-limited clock is folded into
 // `tensor_efficiency`. Tested by tests/unit/model/gemm_model_test.cpp.
@@ -26,24 +29,26 @@ namespace tw::model {
 
 struct GemmMachine {
   int sm_count = 132;
-  double clock_ghz = 1.7;            // while a GEMM runs, below the boost clock
-  double tensor_efficiency = 0.87;   // of the nominal tensor rate at that clock, power limit included
-  double l2_bytes_per_clock = 66;    // per SM, all SMs at once
+  double clock_ghz = 1.7;  // while a GEMM runs, below the boost clock
+  double tensor_efficiency =
+      0.87;                        // of the nominal tensor rate at that clock, power limit included
+  double l2_bytes_per_clock = 66;  // per SM, all SMs at once
   double lone_warpgroup_clocks = 335;  // least clocks a K block takes when a CTA has one warpgroup
-  double cluster_sum_us = 0.5;       // cluster barriers; and for each step of reading the other CTAs' sums:
+  double cluster_sum_us =
+      0.5;  // cluster barriers; and for each step of reading the other CTAs' sums:
   double cluster_read_us = 1.0;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.82;
   double dram_gb_s = 4000;
-  double copy_gb_s = 3700;           // read plus write, for repacking and reducing
-  double launch_us = 2.6;            // launch, first bytes from DRAM, drain
-  double next_launch_us = 1.0;       // a further kernel of the same call
+  double copy_gb_s = 3700;      // read plus write, for repacking and reducing
+  double launch_us = 2.6;       // launch, first bytes from DRAM, drain
+  double next_launch_us = 1.0;  // a further kernel of the same call
 };
 
 struct GemmProblem {
   int64_t m = 0, n = 0, k = 0, batches = 1;
-  int element_bytes = 2;             // of A and B
+  int element_bytes = 2;  // of A and B
   int output_bytes = 2;
-  bool cuda_cores = false;           // fp32 on the CUDA cores (kCudaCoreTiles)
+  bool cuda_cores = false;                  // fp32 on the CUDA cores (kCudaCoreTiles)
   bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
 };
 
@@ -65,17 +70,19 @@ struct GemmCandidate {
 struct GemmTile {
   int bm, bn;
 };
-constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 256}, {64, 128}, {64, 64}};
+constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128},
+                                   {64, 256},  {64, 128},  {64, 64}};
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 constexpr int kGemmClusters[] = {1, 2};
 constexpr int kGemmKClusters[] = {1, 2, 4, 8};
 constexpr int kMaxGemmSplits = 64;
 
-GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile, int cluster,
-                           int k_cluster, int splits);
+GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
+                           int cluster, int k_cluster, int splits);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
-// A table of every tile's best candidate, fastest first, with one line of reason for each rejected one.
+// A table of every tile's best candidate, fastest first, with one line of reason for each rejected
+// one.
 std::string explain_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 
 const char* to_string(GemmBound bound);

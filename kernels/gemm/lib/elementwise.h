@@ -12,18 +12,21 @@
 namespace tw::gemm {
 
 // `count` lines of `length` elements per batch, copied to lines of another pitch. The destination's
-// address, pitch and batch stride suit TMA; the source may have any (element-aligned) address and pitch.
+// address, pitch and batch stride suit TMA; the source may have any (element-aligned) address and
+// pitch.
 struct RepackJob {
   const void* source;
   void* destination;
   int64_t length, count, source_pitch, destination_pitch, source_stride, destination_stride;
-  bool transpose;  // source line i, element j -> destination line j, element i; length, count: the source's
+  bool transpose;  // source line i, element j -> destination line j, element i; length, count: the
+                   // source's
 };
 // Up to two jobs in one launch (A and B). `jobs`: 1 or 2.
-cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size, cudaStream_t stream);
+cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
+                          cudaStream_t stream);
 
-// D = alpha * (sum over splits of partial) + beta * C. Partial results: fp32, m x n without padding,
-// split after split, batch after batch. The sum runs in split order: deterministic.
+// D = alpha * (sum over splits of partial) + beta * C. Partial results: fp32, m x n without
+// padding, split after split, batch after batch. The sum runs in split order: deterministic.
 struct ReduceJob {
   const float* partial;
   int splits;

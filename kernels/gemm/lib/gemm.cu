@@ -1,11 +1,9 @@
-// tilewright/gemm.h: checks the arguments, brings the problem to row-major, chooses a kernel by the model
-// (src/model/gemm_model.h), lays out the workspace, and queues at most three kernels: repack, multiply,
-// reduce.
+// tilewright/gemm.h: checks the arguments, brings the problem to row-major, chooses a kernel by the
+// model (src/model/gemm_model.h), lays out the workspace, and queues at most three kernels: repack,
+// multiply, reduce.
 //
-// Column-major is row-major of the transposed product: D^T = op(B)^T op(A)^T, so A and B change places.
-// Tested by tilewright-bench gemm --verify.
-#include "tilewright/gemm.h"
-
+// Column-major is row-major of the transposed product: D^T = op(B)^T op(A)^T, so A and B change
+// places. Tested by tilewright-bench gemm --verify.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/wgmma_launch.h"
 #include "model/gemm_model.h"
+#include "tilewright/gemm.h"
 
 namespace tilewright {
 namespace {
@@ -34,7 +33,8 @@ constexpr int type_bytes(Type t) {
 }
 constexpr bool is_fp8(Type t) { return t == Type::kE4m3 || t == Type::kE5m2; }
 Element element_of(Type t) { return static_cast<Element>(static_cast<int>(t)); }
-static_assert(static_cast<int>(Type::kE5m2) == static_cast<int>(Element::kE5m2), "the enums count alike");
+static_assert(static_cast<int>(Type::kE5m2) == static_cast<int>(Element::kE5m2),
+              "the enums count alike");
 
 // Row-major: D (m x n) = op(A) op(B). `mn_major` of A: stored k x m; of B: stored k x n.
 struct Normal {
@@ -77,10 +77,12 @@ Normal normalise(const GemmArguments& g) {
   return p;
 }
 
-// Bytes from the first to past the last element of `lines` x `length` at pitch ld; -1 when beyond 2^62.
-int64_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batches, int bytes) {
-  const __int128 last = static_cast<__int128>(lines - 1) * ld + static_cast<__int128>(batches - 1) * stride +
-                        length;
+// Bytes from the first to past the last element of `lines` x `length` at pitch ld; -1 when beyond
+// 2^62.
+int64_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batches,
+               int bytes) {
+  const __int128 last =
+      static_cast<__int128>(lines - 1) * ld + static_cast<__int128>(batches - 1) * stride + length;
   const __int128 total = last * bytes;
   return total > (static_cast<__int128>(1) << 62) ? -1 : static_cast<int64_t>(total);
 }
@@ -97,7 +99,8 @@ Status check(const GemmArguments& g) {
   if (g.n < 0) return invalid("n", "the size is negative");
   if (g.k < 0) return invalid("k", "the size is negative");
   if (g.batches < 0) return invalid("batches", "the count is negative");
-  if (g.order != Order::kRowMajor && g.order != Order::kColumnMajor) return invalid("order", "not an Order");
+  if (g.order != Order::kRowMajor && g.order != Order::kColumnMajor)
+    return invalid("order", "not an Order");
   if (!known(g.type_a)) return invalid("type_a", "not a Type");
   if (!known(g.type_b)) return invalid("type_b", "not a Type");
   if (g.type_a != g.type_b && !(is_fp8(g.type_a) && is_fp8(g.type_b))) {
@@ -114,13 +117,16 @@ Status check(const GemmArguments& g) {
   if (g.batches > (int64_t{1} << 24)) return unsupported("batches", "batches go to 2^24");
   const bool row = g.order == Order::kRowMajor;
   // Stored shapes: lines and their length.
-  const int64_t a_length = row != g.transpose_a ? g.k : g.m, a_lines = row != g.transpose_a ? g.m : g.k;
-  const int64_t b_length = row != g.transpose_b ? g.n : g.k, b_lines = row != g.transpose_b ? g.k : g.n;
+  const int64_t a_length = row != g.transpose_a ? g.k : g.m,
+                a_lines = row != g.transpose_a ? g.m : g.k;
+  const int64_t b_length = row != g.transpose_b ? g.n : g.k,
+                b_lines = row != g.transpose_b ? g.k : g.n;
   const int64_t d_length = row ? g.n : g.m, d_lines = row ? g.m : g.n;
   if (g.ld_d < d_length) return invalid("ld_d", "smaller than a stored line of D");
   if (g.d == nullptr) return invalid("d", "null");
   const int d_bytes = type_bytes(g.type_d);
-  if (reinterpret_cast<uintptr_t>(g.d) % d_bytes != 0) return invalid("d", "not aligned to its element");
+  if (reinterpret_cast<uintptr_t>(g.d) % d_bytes != 0)
+    return invalid("d", "not aligned to its element");
   if (g.batches > 1 && g.stride_d < 0) return invalid("stride_d", "the stride is negative");
   const int64_t d_extent = extent(d_lines, d_length, g.ld_d, g.stride_d, g.batches, d_bytes);
   if (d_extent < 0) return invalid("ld_d", "D reaches beyond 2^62 bytes");
@@ -130,12 +136,14 @@ Status check(const GemmArguments& g) {
   }
   if (g.beta != 0.0f) {
     if (g.c == nullptr) return invalid("c", "null although beta is not zero");
-    if (reinterpret_cast<uintptr_t>(g.c) % d_bytes != 0) return invalid("c", "not aligned to its element");
+    if (reinterpret_cast<uintptr_t>(g.c) % d_bytes != 0)
+      return invalid("c", "not aligned to its element");
     if (g.ld_c < d_length) return invalid("ld_c", "smaller than a stored line of C");
     if (g.batches > 1 && g.stride_c < 0) return invalid("stride_c", "the stride is negative");
     const int64_t c_extent = extent(d_lines, d_length, g.ld_c, g.stride_c, g.batches, d_bytes);
     if (c_extent < 0) return invalid("ld_c", "C reaches beyond 2^62 bytes");
-    const bool same = g.c == g.d && g.ld_c == g.ld_d && (g.batches == 1 || g.stride_c == g.stride_d);
+    const bool same =
+        g.c == g.d && g.ld_c == g.ld_d && (g.batches == 1 || g.stride_c == g.stride_d);
     if (!same && overlap(g.c, c_extent, g.d, d_extent)) {
       return invalid("c", "overlaps D without being the same matrix");
     }
@@ -144,8 +152,10 @@ Status check(const GemmArguments& g) {
   const int bytes = type_bytes(g.type_a);
   if (g.a == nullptr) return invalid("a", "null");
   if (g.b == nullptr) return invalid("b", "null");
-  if (reinterpret_cast<uintptr_t>(g.a) % bytes != 0) return invalid("a", "not aligned to its element");
-  if (reinterpret_cast<uintptr_t>(g.b) % bytes != 0) return invalid("b", "not aligned to its element");
+  if (reinterpret_cast<uintptr_t>(g.a) % bytes != 0)
+    return invalid("a", "not aligned to its element");
+  if (reinterpret_cast<uintptr_t>(g.b) % bytes != 0)
+    return invalid("b", "not aligned to its element");
   if (g.ld_a < a_length) return invalid("ld_a", "smaller than a stored line of A");
   if (g.ld_b < b_length) return invalid("ld_b", "smaller than a stored line of B");
   if (g.batches > 1 && g.stride_a < 0) return invalid("stride_a", "the stride is negative");
@@ -173,8 +183,10 @@ Status read_device(Device* out) {
   if (packed == 0) {
     int sms = 0, major = 0;
     error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error != cudaSuccess) return {StatusCode::kLaunchFailed, "", "device attributes unreadable", error};
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error != cudaSuccess)
+      return {StatusCode::kLaunchFailed, "", "device attributes unreadable", error};
     packed = sms * 256 + major;
     if (device < kDevices) cache[device].store(packed, std::memory_order_relaxed);
   }
@@ -187,12 +199,15 @@ Status read_device(Device* out) {
 struct Plan {
   tw::model::GemmCandidate choice;
   bool repack_a = false, repack_b = false, transpose_a = false, transpose_b = false;
-  int64_t pitch_a = 0, pitch_b = 0, stride_a = 0, stride_b = 0;  // of the repacked operands, elements
-  size_t at_a = 0, at_b = 0, at_partial = 0;                     // byte offsets
+  int64_t pitch_a = 0, pitch_b = 0, stride_a = 0,
+          stride_b = 0;                       // of the repacked operands, elements
+  size_t at_a = 0, at_b = 0, at_partial = 0;  // byte offsets
   size_t repack_bytes = 0, partial_bytes = 0;
 };
 
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // Partial results of splits stay in L2 and cost little; beyond this they are not worth having.
 constexpr size_t kMostPartialBytes = size_t{64} << 20;
@@ -205,8 +220,10 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   const bool either = bytes == 2 || p.type_a == Type::kF32;
   plan.transpose_a = !either && p.a.mn_major;
   plan.transpose_b = !either && p.b.mn_major;
-  plan.repack_a = plan.transpose_a || !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
-  plan.repack_b = plan.transpose_b || !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
+  plan.repack_a =
+      plan.transpose_a || !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
+  plan.repack_b =
+      plan.transpose_b || !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
   const int64_t unit = 128 / bytes;  // lines start on a cache line
   if (plan.repack_a) {
     const bool mn = p.a.mn_major && !plan.transpose_a;
@@ -226,9 +243,11 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   const size_t one_split = static_cast<size_t>(p.m) * p.n * p.batches * 4;
   size_t room = kMostPartialBytes;
   if (!unlimited) {
-    room = std::min(room, workspace_bytes > plan.repack_bytes ? workspace_bytes - plan.repack_bytes : 0);
+    room = std::min(room,
+                    workspace_bytes > plan.repack_bytes ? workspace_bytes - plan.repack_bytes : 0);
   }
-  const int max_splits = static_cast<int>(std::min<size_t>(room / one_split, tw::model::kMaxGemmSplits));
+  const int max_splits =
+      static_cast<int>(std::min<size_t>(room / one_split, tw::model::kMaxGemmSplits));
   tw::model::GemmMachine machine;
   machine.sm_count = device.sm_count;
   tw::model::GemmProblem problem;
@@ -274,7 +293,8 @@ ReduceJob reduction(const Normal& p) {
   return job;
 }
 
-Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace, cudaStream_t stream) {
+Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace,
+           cudaStream_t stream) {
   const int bytes = type_bytes(p.type_a);
   Matrix a = p.a, b = p.b;
   RepackJob jobs[2];
@@ -296,7 +316,8 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   if (plan.repack_b) add(&b, p.n, plan.transpose_b, plan.at_b, plan.pitch_b, plan.stride_b);
   if (count > 0) {
     const Status status =
-        launched(launch_repack(jobs, count, static_cast<int>(p.batches), bytes, stream), "repacking an operand");
+        launched(launch_repack(jobs, count, static_cast<int>(p.batches), bytes, stream),
+                 "repacking an operand");
     if (!status) return status;
   }
   WgmmaProblem problem{};
@@ -334,10 +355,12 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   }
   Status status;
   if (p.type_a == Type::kF32) {
-    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn}, schedule, stream), "the CUDA-core kernel");
+    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn}, schedule, stream),
+                      "the CUDA-core kernel");
   } else {
-    const WgmmaKernel* kernel = find_wgmma_kernel(element_of(p.type_a), element_of(p.type_b), plan.choice.bm,
-                                                  plan.choice.bn, a.mn_major, b.mn_major);
+    const WgmmaKernel* kernel =
+        find_wgmma_kernel(element_of(p.type_a), element_of(p.type_b), plan.choice.bm,
+                          plan.choice.bn, a.mn_major, b.mn_major);
     if (kernel == nullptr) return unsupported("type_a", "no kernel of this type was built");
     status = launched(launch_wgmma(*kernel, problem, schedule, stream), "the tensor-core kernel");
   }
@@ -366,7 +389,8 @@ Status gemm_workspace(const GemmArguments& g, GemmWorkspace* bytes) noexcept {
   return {};
 }
 
-Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes, cudaStream_t stream) noexcept {
+Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes,
+            cudaStream_t stream) noexcept {
   Status status = check(g);
   if (!status || g.m == 0 || g.n == 0 || g.batches == 0) return status;
   const Normal p = normalise(g);
@@ -377,11 +401,13 @@ Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes, cud
   if (device.major != 9) return unsupported("", "the kernels need compute capability 9.0 (Hopper)");
   const Plan plan = make_plan(p, device, workspace_bytes, false);
   if (plan.repack_bytes + plan.partial_bytes > workspace_bytes) {
-    return {StatusCode::kWorkspaceTooSmall, "workspace_bytes", "smaller than gemm_workspace's minimum", 0};
+    return {StatusCode::kWorkspaceTooSmall, "workspace_bytes",
+            "smaller than gemm_workspace's minimum", 0};
   }
   if (plan.repack_bytes + plan.partial_bytes > 0) {
     if (workspace == nullptr) return invalid("workspace", "null");
-    if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return invalid("workspace", "not 256-byte aligned");
+    if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
+      return invalid("workspace", "not 256-byte aligned");
   }
   return run(p, plan, device, static_cast<char*>(workspace), stream);
 }
@@ -427,10 +453,11 @@ int to_c(const Status& status, const char** argument) {
 }  // namespace
 }  // namespace tilewright
 
-extern "C" int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
-                                 const char** argument) {
+extern "C" int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended,
+                                 size_t* minimum, const char** argument) {
   using namespace tilewright;
-  if (arguments == nullptr) return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
+  if (arguments == nullptr)
+    return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
   GemmWorkspace bytes;
   const Status status = gemm_workspace(from_c(*arguments), &bytes);
   if (recommended != nullptr) *recommended = bytes.recommended;
@@ -441,6 +468,7 @@ extern "C" int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* rec
 extern "C" int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes,
                        cudaStream_t stream, const char** argument) {
   using namespace tilewright;
-  if (arguments == nullptr) return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
+  if (arguments == nullptr)
+    return to_c({StatusCode::kInvalidArgument, "arguments", "null", 0}, argument);
   return to_c(gemm(from_c(*arguments), workspace, workspace_bytes, stream), argument);
 }

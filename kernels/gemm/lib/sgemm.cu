@@ -1,23 +1,22 @@
 // fp32 GEMM on the CUDA cores: TMA feeds a ring of stages, each thread keeps an 8 x TN tile of D in
 // registers.
 //
-// Problem: 128 FMA lanes per SM want two operands a clock each, and every LDS takes an issue slot from an
-// FMA. Choice: 8 x 16 a thread, so that 24 16-byte loads feed 512 FMAs (4 k steps); shared tiles stay
-// as TMA wrote them (rows of 128 bytes, swizzled), in either layout: a K-major operand is read four k at a
-// time, an MN-major one four rows at a time, and the thread's rows are spread so that the eight lanes of a
-// quarter-warp hit different banks. Thread 0 issues the copies of a stage when all warps have left it: a
-// producer warp of its own would cost registers (they are given out to four warps at a time, so 9 warps
-// leave 168 a thread, and 8 x 16 needs more).
-// Limits: A and B suit TMA (others are repacked by the caller); the sum over k runs in order.
-// Tested by tilewright-bench gemm --verify.
-#include "gemm/lib/sgemm.h"
-
+// Problem: 128 FMA lanes per SM want two operands a clock each, and every LDS takes an issue slot
+// from an FMA. Choice: 8 x 16 a thread, so that 24 16-byte loads feed 512 FMAs (4 k steps); shared
+// tiles stay as TMA wrote them (rows of 128 bytes, swizzled), in either layout: a K-major operand
+// is read four k at a time, an MN-major one four rows at a time, and the thread's rows are spread
+// so that the eight lanes of a quarter-warp hit different banks. Thread 0 issues the copies of a
+// stage when all warps have left it: a producer warp of its own would cost registers (they are
+// given out to four warps at a time, so 9 warps leave 168 a thread, and 8 x 16 needs more). Limits:
+// A and B suit TMA (others are repacked by the caller); the sum over k runs in order. Tested by
+// tilewright-bench gemm --verify.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <algorithm>
 
 #include "common/hopper.cuh"
+#include "gemm/lib/sgemm.h"
 #include "gemm/lib/tensor_map.h"
 
 namespace tw::gemm {
@@ -40,8 +39,8 @@ template <int BM_, int BN_, int TN_, bool kAMn_, bool kBMn_>
 struct SgemmTile {
   static constexpr int BM = BM_, BN = BN_, TN = TN_, TM = 8;
   static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
-  static constexpr int BK = 32;                                    // 128 bytes
-  static constexpr int kWarpM = 4 * TM, kWarpN = 8 * TN;           // lanes: 4 along M, 8 along N
+  static constexpr int BK = 32;                           // 128 bytes
+  static constexpr int kWarpM = 4 * TM, kWarpN = 8 * TN;  // lanes: 4 along M, 8 along N
   static constexpr int kWarpsM = BM / kWarpM, kWarpsN = BN / kWarpN;
   static constexpr int kWarps = kWarpsM * kWarpsN;
   static constexpr int kThreads = kWarps * 32;
@@ -60,8 +59,8 @@ __device__ __forceinline__ int spread(int lane, int lanes, int i) {
 
 // Four k of `kCount` rows: out[i][k]. `tile` is the operand's stage, `first` the warp's first row.
 template <bool kMn, int kCount>
-__device__ __forceinline__ void load_fragment(float (&out)[kCount][4], uint32_t tile, int first, int lane,
-                                              int lanes, int k) {
+__device__ __forceinline__ void load_fragment(float (&out)[kCount][4], uint32_t tile, int first,
+                                              int lane, int lanes, int k) {
   if constexpr (!kMn) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
@@ -123,7 +122,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
     sgemm(const __grid_constant__ SgemmParams p) {
   extern __shared__ uint8_t shared[];
   const uint32_t stages = (shared_address(shared) + 1023) & ~1023u;
-  const uint32_t full = stages + Tile::kStages * Tile::kStageBytes, empty = full + 8 * Tile::kStages;
+  const uint32_t full = stages + Tile::kStages * Tile::kStageBytes,
+                 empty = full + 8 * Tile::kStages;
   if (threadIdx.x == 0) {
     for (int s = 0; s < Tile::kStages; ++s) {
       mbarrier_init(full + 8 * s, 1);
@@ -178,7 +178,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   int stage = 0;
   uint32_t phase = 0;
   const int lane_m = lane & 3, lane_n = lane >> 2;
-  const int warp_m = warp % Tile::kWarpsM * Tile::kWarpM, warp_n = warp / Tile::kWarpsM * Tile::kWarpN;
+  const int warp_m = warp % Tile::kWarpsM * Tile::kWarpM,
+            warp_n = warp / Tile::kWarpsM * Tile::kWarpN;
   for (int unit = blockIdx.x; unit < units; unit += gridDim.x) {
     const TileAt at = tile_at(p, unit);
     const int blocks = min(p.k_blocks_per_split, p.k_blocks - at.split * p.k_blocks_per_split);
@@ -202,7 +203,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 #pragma unroll
             for (int i = 0; i < Tile::TM; ++i) {
 #pragma unroll
-              for (int j = 0; j < 8; ++j) sum[i][half * 8 + j] = fmaf(a[i][e], b[j][e], sum[i][half * 8 + j]);
+              for (int j = 0; j < 8; ++j)
+                sum[i][half * 8 + j] = fmaf(a[i][e], b[j][e], sum[i][half * 8 + j]);
             }
           }
         }
@@ -221,10 +223,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
       if (row >= p.m) continue;
 #pragma unroll
       for (int j = 0; j < Tile::TN; ++j) {
-        const int column = at.n * Tile::BN + warp_n + (j / 8) * 64 + spread<Tile::kBMn>(lane_n, 8, j % 8);
+        const int column =
+            at.n * Tile::BN + warp_n + (j / 8) * 64 + spread<Tile::kBMn>(lane_n, 8, j % 8);
         if (column >= p.n) continue;
         float v = p.alpha * sum[i][j];
-        if (p.beta != 0.0f) v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
+        if (p.beta != 0.0f)
+          v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
         write_output(p.d, z * p.stride_d + row * p.ld_d + column, p.output, v);
       }
     }
@@ -232,7 +236,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 }
 
 template <class Tile>
-cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule, cudaStream_t stream) {
+cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
+                   cudaStream_t stream) {
   static const cudaError_t configured = cudaFuncSetAttribute(
       sgemm<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
   if (configured != cudaSuccess) return configured;
@@ -265,7 +270,8 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule, c
   const int64_t units = int64_t{p.tiles_m} * p.tiles_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(std::min<int64_t>(units, schedule.sm_count * Tile::kBlocksPerSm)));
+  config.gridDim =
+      dim3(static_cast<unsigned>(std::min<int64_t>(units, schedule.sm_count * Tile::kBlocksPerSm)));
   config.blockDim = dim3(Tile::kThreads);
   config.dynamicSmemBytes = Tile::kSharedBytes;
   config.stream = stream;
@@ -279,8 +285,8 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule, c
 }
 
 template <bool kAMn, bool kBMn>
-cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile, const WgmmaSchedule& schedule,
-                          cudaStream_t stream) {
+cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile,
+                          const WgmmaSchedule& schedule, cudaStream_t stream) {
   if (tile.bn == 256) return launch<SgemmTile<128, 256, 16, kAMn, kBMn>>(problem, schedule, stream);
   if (tile.bn == 128) return launch<SgemmTile<128, 128, 16, kAMn, kBMn>>(problem, schedule, stream);
   return launch<SgemmTile<64, 64, 8, kAMn, kBMn>>(problem, schedule, stream);
@@ -288,8 +294,8 @@ cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile, cons
 
 }  // namespace
 
-cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile, const WgmmaSchedule& schedule,
-                         cudaStream_t stream) {
+cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile,
+                         const WgmmaSchedule& schedule, cudaStream_t stream) {
   if (problem.a.mn_major) {
     return problem.b.mn_major ? launch_layout<true, true>(problem, tile, schedule, stream)
                               : launch_layout<true, false>(problem, tile, schedule, stream);

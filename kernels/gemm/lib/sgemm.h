@@ -9,14 +9,14 @@
 
 namespace tw::gemm {
 
-// The problem as for the tensor cores: A and B suit TMA, D may be anything. `splits` > 1: D is fp32, `splits`
-// matrices per batch one after the other.
+// The problem as for the tensor cores: A and B suit TMA, D may be anything. `splits` > 1: D is
+// fp32, `splits` matrices per batch one after the other.
 struct SgemmTileShape {
   int bm, bn;
 };
 constexpr SgemmTileShape kSgemmTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 
-cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile, const WgmmaSchedule& schedule,
-                         cudaStream_t stream);
+cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile,
+                         const WgmmaSchedule& schedule, cudaStream_t stream);
 
 }  // namespace tw::gemm

@@ -1,15 +1,15 @@
 // See tensor_map.h.
-#include "gemm/lib/tensor_map.h"
-
 #include <cuda_runtime.h>
+
+#include "gemm/lib/tensor_map.h"
 
 namespace tw::gemm {
 namespace {
 
-using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
-                                 CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill);
+using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
+                                 const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
+                                 const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
 // The driver's encoder, looked up at run time so that nothing links libcuda.
 EncodeTiled encoder() {
@@ -28,11 +28,15 @@ EncodeTiled encoder() {
 
 CUtensorMapDataType map_type(Element element) {
   switch (element) {
-    case Element::kBf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case Element::kF16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case Element::kBf16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case Element::kF16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case Element::kF32:
-    case Element::kTf32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case Element::kTf32:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    default:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
 }
 
@@ -41,16 +45,18 @@ CUtensorMapDataType map_type(Element element) {
 bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y) {
   if (encoder() == nullptr) return false;
   const auto bytes = static_cast<cuuint64_t>(element_bytes(lines.element));
-  const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(lines.length), static_cast<cuuint64_t>(lines.count),
+  const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(lines.length),
+                               static_cast<cuuint64_t>(lines.count),
                                static_cast<cuuint64_t>(lines.batches)};
   const cuuint64_t pitch = static_cast<cuuint64_t>(lines.pitch) * bytes;
   const cuuint64_t strides[2] = {
       pitch, lines.batches > 1 ? static_cast<cuuint64_t>(lines.batch_stride) * bytes : pitch};
   const cuuint32_t box[3] = {static_cast<cuuint32_t>(box_x), static_cast<cuuint32_t>(box_y), 1};
   const cuuint32_t steps[3] = {1, 1, 1};
-  return encoder()(map, map_type(lines.element), 3, const_cast<void*>(lines.data), sizes, strides, box, steps,
-                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return encoder()(map, map_type(lines.element), 3, const_cast<void*>(lines.data), sizes, strides,
+                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 }  // namespace tw::gemm

@@ -19,16 +19,18 @@ struct Lines {
   Element element;
 };
 
-// A map of boxes of box_x by box_y elements in the 128-byte swizzle. False: the driver refuses, or there
-// is none. Strides that lie beyond what a map can hold (2^40 bytes) are refused by the driver.
+// A map of boxes of box_x by box_y elements in the 128-byte swizzle. False: the driver refuses, or
+// there is none. Strides that lie beyond what a map can hold (2^40 bytes) are refused by the
+// driver.
 bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y);
 
 // An operand (mn = m of A, n of B): boxes of 128 bytes by `box_lines`.
-inline bool encode_operand(CUtensorMap* map, const Matrix& x, int mn, int k, int batches, Element element,
-                           int box_lines) {
-  return encode_lines(map,
-                      {x.data, x.mn_major ? mn : k, x.mn_major ? k : mn, x.pitch, x.batch_stride, batches, element},
-                      128 / element_bytes(element), box_lines);
+inline bool encode_operand(CUtensorMap* map, const Matrix& x, int mn, int k, int batches,
+                           Element element, int box_lines) {
+  return encode_lines(
+      map,
+      {x.data, x.mn_major ? mn : k, x.mn_major ? k : mn, x.pitch, x.batch_stride, batches, element},
+      128 / element_bytes(element), box_lines);
 }
 
 }  // namespace tw::gemm

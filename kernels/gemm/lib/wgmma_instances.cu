@@ -33,14 +33,16 @@ struct ElementType<Element::kE5m2> {
 constexpr Element kElementA = Element::TW_ELEMENT_A, kElementB = Element::TW_ELEMENT_B;
 constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
 
-// More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use, when a
-// device has been chosen.
+// More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use,
+// when a device has been chosen.
 template <int BM, int BN>
 WgmmaKernel row() {
-  using Tile = WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn, kBMn>;
+  using Tile =
+      WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn, kBMn>;
   const auto function = reinterpret_cast<const void*>(&wgmma_gemm<Tile>);
   cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function, kElementA, kElementB, BM, BN, Tile::kStages, Tile::kThreads, Tile::kSharedBytes, kAMn, kBMn};
+  return {function,      kElementA,      kElementB,          BM,   BN,
+          Tile::kStages, Tile::kThreads, Tile::kSharedBytes, kAMn, kBMn};
 }
 
 }  // namespace

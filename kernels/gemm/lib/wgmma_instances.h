@@ -1,5 +1,5 @@
-// The rows of the instance table that one object file contributes (wgmma_instances.cu is compiled once
-// for every element type and pair of layouts, so that the compilations run side by side).
+// The rows of the instance table that one object file contributes (wgmma_instances.cu is compiled
+// once for every element type and pair of layouts, so that the compilations run side by side).
 //
 // Tested by bench/gemm.
 #pragma once

@@ -2,20 +2,23 @@
 //
 // D = alpha * A * B + beta * C for one tile shape and one pair of layouts. A CTA is one producer
 // warpgroup (one thread of it issues bulk tensor copies into a ring of stages) and BM/64 consumer
-// warpgroups of 64 x BN each. A cluster of CTAs along M shares B: each loads its part and multicasts.
-// CTAs are persistent and walk tiles in groups along M, so that the tiles in flight share rows and
-// columns in L2; the producer runs ahead into the next tile while the consumers store the last one.
+// warpgroups of 64 x BN each. A cluster of CTAs along M shares B: each loads its part and
+// multicasts. CTAs are persistent and walk tiles in groups along M, so that the tiles in flight
+// share rows and columns in L2; the producer runs ahead into the next tile while the consumers
+// store the last one.
 //
-// D leaves through staging: fragments to swizzled rows of 128 bytes, then a bulk tensor store, or, where
-// D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd ends). Edges need
-// no guard in the mainloop: TMA fills what lies outside the matrix with zeros, and clips the store.
+// D leaves through staging: fragments to swizzled rows of 128 bytes, then a bulk tensor store, or,
+// where D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd
+// ends). Edges need no guard in the mainloop: TMA fills what lies outside the matrix with zeros,
+// and clips the store.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
-// Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch, and
-// an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the H200), so an
-// odd address cannot be made good by a coordinate either. The host repacks what does not comply.
-// Tested by tilewright-bench gemm --verify (every layout, tile, output, offset; padding untouched).
+// Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch,
+// and an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the
+// H200), so an odd address cannot be made good by a coordinate either. The host repacks what does
+// not comply. Tested by tilewright-bench gemm --verify (every layout, tile, output, offset; padding
+// untouched).
 #pragma once
 
 #include <type_traits>
@@ -35,8 +38,8 @@ struct WgmmaTile {
   static constexpr int BM = BM_, BN = BN_;
   static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
   static constexpr int BK = 128 / sizeof(TA);  // one swizzle row
-  // The tensor core adds fp8 products with fewer bits than fp32 has (about 14 in the sum, as DeepGEMM's
-  // authors measured): after every K block the partial sum moves to fp32 registers.
+  // The tensor core adds fp8 products with fewer bits than fp32 has (about 14 in the sum, as
+  // DeepGEMM's authors measured): after every K block the partial sum moves to fp32 registers.
   static constexpr bool kPromote = sizeof(TA) == 1;
   static constexpr int kConsumers = BM / 64;
   static constexpr int kThreads = (kConsumers + 1) * 128;
@@ -96,8 +99,9 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
     const int m0 = (tile.m_unit * p.cluster + rank) * Tile::BM;
     const int n0 = tile.n * Tile::BN;
-    // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows a large
-    // power of two apart do not all ask the same DRAM channels at once. The order within a sum is free.
+    // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows
+    // a large power of two apart do not all ask the same DRAM channels at once. The order within a
+    // sum is free.
     int block = first_block;
     if (p.units_m == 1) block += tile.n * 5 % (last_block - first_block);
     for (int count = first_block; count < last_block; ++count) {
@@ -123,7 +127,8 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
         const int rows = Tile::BK / p.cluster;
 #pragma unroll
         for (int panel = 0; panel < Tile::BN / 64; ++panel) {
-          load_b(b_at + panel * 8192 + rank * rows * 128, n0 + panel * 64, k0 + rank * rows, batch, barrier);
+          load_b(b_at + panel * 8192 + rank * rows * 128, n0 + panel * 64, k0 + rank * rows, batch,
+                 barrier);
         }
       }
       if (++stage == Tile::kStages) {
@@ -149,10 +154,11 @@ __device__ __forceinline__ float load_c(const void* c, int64_t index, Output out
   return __half2float(static_cast<const __half*>(c)[index]);
 }
 
-// Stores the 16 rows of a staging buffer that this warp has written, columns x.. of D, without TMA. A row of
-// 16-bit elements may start on an odd element: then lane l writes elements 2l+1 and 2l+2 as one word.
-__device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, int m0, int x, int z,
-                                           int warp, int lane) {
+// Stores the 16 rows of a staging buffer that this warp has written, columns x.. of D, without TMA.
+// A row of 16-bit elements may start on an odd element: then lane l writes elements 2l+1 and 2l+2
+// as one word.
+__device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, int m0, int x,
+                                           int z, int warp, int lane) {
   const int rows = p.m - m0 - warp * 16;
   const int columns = p.n - x;
   const int64_t first = z * p.stride_d + static_cast<int64_t>(m0 + warp * 16) * p.ld_d + x;
@@ -198,7 +204,8 @@ __device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, 
   }
 }
 
-// Scales the accumulators, adds beta * C, and stores the warpgroup's 64 x BN part of D through staging.
+// Scales the accumulators, adds beta * C, and stores the warpgroup's 64 x BN part of D through
+// staging.
 template <class Tile>
 __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile::BN / 2],
                                            uint32_t staging, int m0, int n0, int z, int group,
@@ -222,7 +229,8 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
       if (row < p.m && column < p.n) {
         d[i] += p.beta * load_c(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
       }
-      if (i % 8 == 7) asm volatile("" ::: "memory");  // eight loads in flight, not 128: registers are full
+      if (i % 8 == 7)
+        asm volatile("" ::: "memory");  // eight loads in flight, not 128: registers are full
     }
   }
   // Address of 16-byte chunk `chunk` of row r in a staging buffer.
@@ -237,7 +245,9 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
       __syncwarp();  // a warp stores the rows that it staged itself
     }
     uint32_t base = staging + buffer * Tile::kStagingBytes;
-    asm volatile("" : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
+    asm volatile(
+        ""
+        : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
     return base;
   };
   auto after = [&](uint32_t base, int x) {
@@ -264,8 +274,8 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
           const int i = 4 * (4 * h + q) + 2 * half;
-          store_shared_v2(chunk_address(base, r, 2 * q + (t >> 1)) + (t & 1) * 8, __float_as_uint(d[i]),
-                          __float_as_uint(d[i + 1]));
+          store_shared_v2(chunk_address(base, r, 2 * q + (t >> 1)) + (t & 1) * 8,
+                          __float_as_uint(d[i]), __float_as_uint(d[i + 1]));
         }
       }
       after(base, n0 + 32 * h);
@@ -292,14 +302,16 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
 template <class Tile>
 __device__ __forceinline__ void keep_partial(float (&d)[Tile::BN / 2], uint32_t stages, int group) {
   constexpr int kPitch = Tile::BN * 4 + 16;
-  static_assert(Tile::BM * kPitch <= Tile::kStages * Tile::kStageBytes, "partial sums lie over the stages");
+  static_assert(Tile::BM * kPitch <= Tile::kStages * Tile::kStageBytes,
+                "partial sums lie over the stages");
   const int thread = threadIdx.x & 127, warp = thread >> 5, g = (thread & 31) >> 2, t = thread & 3;
   named_barrier(7, Tile::kConsumers * 128);  // no warpgroup reads the stages any more
   const uint32_t row = stages + (group * 64 + warp * 16 + g) * kPitch + t * 8;
 #pragma unroll
   for (int q = 0; q < Tile::BN / 8; ++q) {
     store_shared_v2(row + q * 32, __float_as_uint(d[4 * q]), __float_as_uint(d[4 * q + 1]));
-    store_shared_v2(row + 8 * kPitch + q * 32, __float_as_uint(d[4 * q + 2]), __float_as_uint(d[4 * q + 3]));
+    store_shared_v2(row + 8 * kPitch + q * 32, __float_as_uint(d[4 * q + 2]),
+                    __float_as_uint(d[4 * q + 3]));
   }
 }
 
@@ -313,12 +325,13 @@ __device__ __forceinline__ void store_element(const WgmmaParams& p, int64_t at, 
   }
 }
 
-// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs, in rank order
-// (deterministic), and stores them. The reads of all ranks are in flight together.
+// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs, in rank
+// order (deterministic), and stores them. The reads of all ranks are in flight together.
 template <class Tile, int kRanks>
 __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
   constexpr int kPitch = Tile::BN * 4 + 16;
-  constexpr int kRows = Tile::BM / kRanks, kPieces = kRows * (Tile::BN / 4), kThreads = Tile::kConsumers * 128;
+  constexpr int kRows = Tile::BM / kRanks, kPieces = kRows * (Tile::BN / 4),
+                kThreads = Tile::kConsumers * 128;
   const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
   const int first = static_cast<int>(cluster_rank()) * kRows;
   const int batch = tile.z / p.splits;
@@ -332,7 +345,8 @@ __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t st
     if (row >= p.m || column >= p.n) continue;
     float4 part[kRanks];
 #pragma unroll
-    for (int rank = 0; rank < kRanks; ++rank) part[rank] = load_remote_v4(stages + r * kPitch + c * 4, rank);
+    for (int rank = 0; rank < kRanks; ++rank)
+      part[rank] = load_remote_v4(stages + r * kPitch + c * 4, rank);
     float4 sum = part[0];
 #pragma unroll
     for (int rank = 1; rank < kRanks; ++rank) {
@@ -347,12 +361,14 @@ __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t st
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         if (column + e < p.n) {
-          value[e] += p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
+          value[e] +=
+              p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
         }
       }
     }
     const int bytes = p.output == Output::kF32 ? 4 : 2;
-    if (column + 4 <= p.n && ((reinterpret_cast<uintptr_t>(p.d_data) + at * bytes) & (4 * bytes - 1)) == 0) {
+    if (column + 4 <= p.n &&
+        ((reinterpret_cast<uintptr_t>(p.d_data) + at * bytes) & (4 * bytes - 1)) == 0) {
       if (p.output == Output::kF32) {
         *reinterpret_cast<float4*>(static_cast<float*>(p.d_data) + at) =
             make_float4(value[0], value[1], value[2], value[3]);
@@ -377,8 +393,8 @@ __device__ __forceinline__ void keep_below(float (&d)[kCount]) {
 }
 
 template <class Tile>
-__device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
-                                        uint32_t full, uint32_t empty, uint32_t staging, int group) {
+__device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, uint32_t full,
+                                        uint32_t empty, uint32_t staging, int group) {
   constexpr int BN = Tile::BN;
   const int thread = threadIdx.x & 127;
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
@@ -412,8 +428,8 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
       }
     };
     // The first block of a tile overwrites the accumulators; it stands apart so that ptxas sees one
-    // unbroken chain of asynchronous instructions on them. One group stays in flight: the stage before
-    // it is free once it is issued.
+    // unbroken chain of asynchronous instructions on them. One group stays in flight: the stage
+    // before it is free once it is issued.
     auto multiply = [&](int accumulate) {
       mbarrier_wait(full + 8 * stage, phase);
       const uint32_t a_at = stages + stage * Tile::kStageBytes + group * 8192;
@@ -423,8 +439,8 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(d, a + k * kStepA, b + k * kStepB,
-                                                k > 0 ? 1 : accumulate);
+        wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(
+            d, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
       }
       wgmma_commit();
     };
@@ -463,8 +479,8 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages,
       return;  // one tile a CTA; reduce_cluster goes on
     }
     store_tile<Tile>(p, d, staging + group * Tile::kBuffers * Tile::kStagingBytes,
-                     (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z, group,
-                     buffer);
+                     (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z,
+                     group, buffer);
   }
   if (p.d_by_tma && thread == 0) tma_store_wait_read<0>();
 }
@@ -480,7 +496,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < Tile::kStages; ++s) {
       mbarrier_init(full + 8 * s, 1);
-      mbarrier_init(empty + 8 * s, Tile::kConsumers * p.cluster);  // every consumer warpgroup of the cluster
+      mbarrier_init(empty + 8 * s,
+                    Tile::kConsumers * p.cluster);  // every consumer warpgroup of the cluster
     }
     fence_mbarrier_init();
   }

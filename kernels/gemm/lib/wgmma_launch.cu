@@ -1,9 +1,8 @@
 // See wgmma_launch.h.
-#include "gemm/lib/wgmma_launch.h"
-
 #include <algorithm>
 
 #include "gemm/lib/tensor_map.h"
+#include "gemm/lib/wgmma_launch.h"
 
 namespace tw::gemm {
 namespace {
@@ -12,7 +11,8 @@ int div_up(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
 }  // namespace
 
-bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches, int element_size) {
+bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches,
+               int element_size) {
   return (reinterpret_cast<uintptr_t>(data) & 15) == 0 && pitch * element_size % 16 == 0 &&
          (batches == 1 || batch_stride * element_size % 16 == 0);
 }
@@ -30,7 +30,8 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
   p.splits = shared_k ? schedule.k_cluster : div_up(p.k_blocks, p.k_blocks_per_split);
   // Every CTA of a cluster must have a part of K.
-  if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster) return cudaErrorInvalidValue;
+  if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster)
+    return cudaErrorInvalidValue;
   p.batches = problem.batches;
   p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * cluster);
   p.tiles_n = div_up(problem.n, kernel.bn);
@@ -47,8 +48,9 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   const Element out = problem.output == Output::kF32    ? Element::kF32
                       : problem.output == Output::kBf16 ? Element::kBf16
                                                         : Element::kF16;
-  const Lines d{problem.d,        problem.n,        problem.m, problem.ld_d,
-                problem.stride_d, problem.batches * (shared_k ? 1 : p.splits), out};
+  const Lines d{problem.d,    problem.n,        problem.m,
+                problem.ld_d, problem.stride_d, problem.batches * (shared_k ? 1 : p.splits),
+                out};
   const int columns = 128 / element_bytes(out);
   const Element element = kernel.element_a;
   bool ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
@@ -58,10 +60,11 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.d_data = problem.d;
   p.ld_d = problem.ld_d;
   p.stride_d = problem.stride_d;
-  // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at a pitch of
-  // 132 wrote column 131), so the width counts too.
-  p.d_by_tma = !shared_k && problem.n * output_bytes(problem.output) % 16 == 0 &&
-               suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
+  // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
+  // a pitch of 132 wrote column 131), so the width counts too.
+  p.d_by_tma =
+      !shared_k && problem.n * output_bytes(problem.output) % 16 == 0 &&
+      suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
   if (p.d_by_tma) ok = ok && encode_lines(&p.d, d, columns, 64);
   if (!ok) return cudaErrorInvalidValue;
 
@@ -90,14 +93,14 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   return cudaLaunchKernelExC(&config, kernel.function, arguments);
 }
 
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn, bool a_mn,
-                                     bool b_mn) {
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn,
+                                     bool a_mn, bool b_mn) {
   int count = 0;
   const WgmmaKernel* all = wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel& k = all[i];
-    if (k.element_a == element_a && k.element_b == element_b && k.bm == bm && k.bn == bn && k.a_mn == a_mn &&
-        k.b_mn == b_mn) {
+    if (k.element_a == element_a && k.element_b == element_b && k.bm == bm && k.bn == bn &&
+        k.a_mn == a_mn && k.b_mn == b_mn) {
       return &k;
     }
   }

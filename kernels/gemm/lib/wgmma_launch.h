@@ -1,8 +1,8 @@
 // Host side of the WGMMA kernels: the table of instances, tensor maps, the launch.
 //
 // Problem: one kernel per tile shape, type and pair of layouts. Choice: each instance is a row
-// of facts (`WgmmaKernel`); everything else is one function that reads the row. Nothing is allocated.
-// Tested by bench/gemm.
+// of facts (`WgmmaKernel`); everything else is one function that reads the row. Nothing is
+// allocated. Tested by bench/gemm.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,9 @@ namespace tw::gemm {
 enum class Element : int { kF32, kTf32, kBf16, kF16, kE4m3, kE5m2 };
 
 constexpr int element_bytes(Element e) {
-  return e == Element::kF32 || e == Element::kTf32 ? 4 : (e == Element::kBf16 || e == Element::kF16 ? 2 : 1);
+  return e == Element::kF32 || e == Element::kTf32
+             ? 4
+             : (e == Element::kBf16 || e == Element::kF16 ? 2 : 1);
 }
 constexpr int output_bytes(Output o) { return o == Output::kF32 ? 4 : 2; }
 
@@ -27,8 +29,8 @@ struct WgmmaKernel {
   bool a_mn, b_mn;
 };
 
-// A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of op(A)
-// or a column of op(B); MN-major: a line is one k. Pitches and strides in elements.
+// A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of
+// op(A) or a column of op(B); MN-major: a line is one k. Pitches and strides in elements.
 struct Matrix {
   const void* data;
   int64_t pitch, batch_stride;
@@ -49,9 +51,9 @@ struct WgmmaProblem {
 };
 
 struct WgmmaSchedule {
-  int cluster = 1;       // CTAs along M that share B: 1 or 2
-  int k_cluster = 1;     // 2, 4 or 8: a cluster of CTAs splits K of one tile and sums in shared memory; all
-                         // tiles must fit one wave; then cluster and splits are 1
+  int cluster = 1;    // CTAs along M that share B: 1 or 2
+  int k_cluster = 1;  // 2, 4 or 8: a cluster of CTAs splits K of one tile and sums in shared
+                      // memory; all tiles must fit one wave; then cluster and splits are 1
   int raster_group = 8;  // in clusters
   int splits = 1;        // > 1: D is `splits` matrices per batch, one after the other at stride_d
   int sm_count = 132;
@@ -60,11 +62,13 @@ struct WgmmaSchedule {
 
 // Every instance that was built, `*count` of them.
 const WgmmaKernel* wgmma_kernels(int* count);
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn, bool a_mn,
-                                     bool b_mn);
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn,
+                                     bool a_mn, bool b_mn);
 
-// A and B must suit TMA: address and pitch (and batch stride) multiples of 16 bytes. D may be anything.
-bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches, int element_size);
+// A and B must suit TMA: address and pitch (and batch stride) multiples of 16 bytes. D may be
+// anything.
+bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches,
+               int element_size);
 
 cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                          const WgmmaSchedule& schedule, cudaStream_t stream);

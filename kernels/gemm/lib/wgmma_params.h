@@ -17,19 +17,19 @@ struct WgmmaParams {
   int m, n;
   int k_blocks;            // ceil(k / elements in 128 bytes)
   int k_blocks_per_split;  // every split but the last has this many
-  int splits;              // 1: no split; else k_cluster, or D holds `splits` partial results per batch
+  int splits;  // 1: no split; else k_cluster, or D holds `splits` partial results per batch
   int batches;
-  int units_m, tiles_n;    // tiles along M in clusters, tiles along N
-  int raster_group;        // tiles along M (in clusters) walked before the next tile along N
-  int cluster;             // CTAs along M that share B: 1 or 2
-  int k_cluster;           // > 1: this many CTAs of a cluster each take a split of one tile (cluster is 1)
+  int units_m, tiles_n;  // tiles along M in clusters, tiles along N
+  int raster_group;      // tiles along M (in clusters) walked before the next tile along N
+  int cluster;           // CTAs along M that share B: 1 or 2
+  int k_cluster;  // > 1: this many CTAs of a cluster each take a split of one tile (cluster is 1)
   float alpha, beta;
-  const float* scale_a;    // fp8: device scalars, or null
+  const float* scale_a;  // fp8: device scalars, or null
   const float* scale_b;
   const void* c;           // read only if beta != 0; of the output's type
   int64_t ld_c, stride_c;  // elements
   void* d_data;
-  bool d_by_tma;           // false: D's width, pitch or address does not suit TMA
+  bool d_by_tma;  // false: D's width, pitch or address does not suit TMA
   int64_t ld_d, stride_d;
   Output output;
 };

@@ -1,5 +1,5 @@
-// The choice of GEMM kernels: predictions against times measured on an H200, and the rules that must hold for
-// every shape.
+// The choice of GEMM kernels: predictions against times measured on an H200, and the rules that
+// must hold for every shape.
 #include "model/gemm_model.h"
 
 #include <gtest/gtest.h>
@@ -24,15 +24,16 @@ struct Measured {
   double microseconds;
 };
 
-// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16.json holds a later run).
+// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16.json holds a later
+// run).
 constexpr Measured kMeasured[] = {
-    {4096, 4096, 4096, {128, 256}, 1, 184.0}, {4096, 4096, 4096, {128, 192}, 1, 214.1},
-    {4096, 4096, 4096, {128, 128}, 1, 195.9}, {4096, 4096, 4096, {64, 256}, 1, 197.7},
-    {4096, 4096, 4096, {64, 128}, 1, 244.7},  {4096, 4096, 4096, {64, 64}, 1, 413.8},
+    {4096, 4096, 4096, {128, 256}, 1, 184.0},  {4096, 4096, 4096, {128, 192}, 1, 214.1},
+    {4096, 4096, 4096, {128, 128}, 1, 195.9},  {4096, 4096, 4096, {64, 256}, 1, 197.7},
+    {4096, 4096, 4096, {64, 128}, 1, 244.7},   {4096, 4096, 4096, {64, 64}, 1, 413.8},
     {8192, 8192, 8192, {128, 256}, 1, 1442.4}, {8192, 8192, 8192, {128, 128}, 1, 1604.5},
-    {2048, 2048, 2048, {128, 256}, 1, 25.4},  {2048, 2048, 2048, {128, 192}, 1, 36.9},
-    {2048, 2048, 2048, {128, 128}, 1, 26.8},  {1024, 1024, 1024, {128, 256}, 1, 14.2},
-    {1024, 1024, 1024, {64, 128}, 1, 6.6},    {1024, 1024, 1024, {64, 64}, 1, 9.1},
+    {2048, 2048, 2048, {128, 256}, 1, 25.4},   {2048, 2048, 2048, {128, 192}, 1, 36.9},
+    {2048, 2048, 2048, {128, 128}, 1, 26.8},   {1024, 1024, 1024, {128, 256}, 1, 14.2},
+    {1024, 1024, 1024, {64, 128}, 1, 6.6},     {1024, 1024, 1024, {64, 64}, 1, 9.1},
     {1024, 28672, 4096, {128, 256}, 1, 326.6}, {1024, 28672, 4096, {128, 192}, 1, 357.9},
     {64, 4096, 4096, {64, 64}, 1, 14.0},
 };
@@ -61,7 +62,8 @@ TEST(GemmModel, RanksTilesAsMeasured) {
 }
 
 TEST(GemmModel, CountsWavesAndTheLastOne) {
-  const GemmCandidate c = predict_gemm(problem(4096, 4096, 4096), GemmMachine{}, {128, 256}, 1, 1, 1);
+  const GemmCandidate c =
+      predict_gemm(problem(4096, 4096, 4096), GemmMachine{}, {128, 256}, 1, 1, 1);
   EXPECT_EQ(c.waves, 4);  // 32 * 16 tiles on 132 SMs
   EXPECT_DOUBLE_EQ(c.last_wave_fill, (512 - 3 * 132) / 132.0);
 }
@@ -72,7 +74,8 @@ TEST(GemmModel, BlockClocksByHand) {
   const GemmCandidate large = predict_gemm(problem(8192, 8192, 8192), machine, {128, 256}, 1, 1, 1);
   EXPECT_NEAR(large.block_clocks, 1024 / machine.tensor_efficiency, 1e-9);
   EXPECT_EQ(large.bound, GemmBound::kTensorCores);
-  const GemmCandidate square = predict_gemm(problem(8192, 8192, 8192), machine, {128, 128}, 1, 1, 1);
+  const GemmCandidate square =
+      predict_gemm(problem(8192, 8192, 8192), machine, {128, 128}, 1, 1, 1);
   EXPECT_GE(square.block_clocks, 2 * (64 + 128) + 0.9 * 256);
 }
 
@@ -108,7 +111,8 @@ TEST(GemmModel, EveryChoiceCanBeLaunched) {
               ASSERT_EQ((blocks + chunk - 1) / chunk, parts);
               if (c.k_cluster > 1) {
                 ASSERT_EQ(c.cluster, 1);
-                ASSERT_LE((m + c.bm - 1) / c.bm * ((n + c.bn - 1) / c.bn) * c.k_cluster, machine.sm_count);
+                ASSERT_LE((m + c.bm - 1) / c.bm * ((n + c.bn - 1) / c.bn) * c.k_cluster,
+                          machine.sm_count);
               }
               if (bytes == 1) {
                 ASSERT_LE(c.bn, 128);
