@@ -6,7 +6,7 @@
 // sm_90a. Source: PTX ISA, "Parallel Synchronization and Communication Instructions" (mbarrier) and
 // "Data Movement and Conversion Instructions" (cp.async.bulk.tensor).
 //
-// Tested by bench/gemm (every kernel of the library is checked against a reference before it is
+// Tested by tilewright-bench gemm --suite verify (every kernel of the library is checked against a reference before it is
 // timed).
 #pragma once
 

@@ -7,7 +7,7 @@
 // eight columns, d[4q], d[4q+1] = (row g, columns 8q+2t, 8q+2t+1) and d[4q+2], d[4q+3] = row g + 8.
 //
 // Macros: asm text must be a literal, constexpr cannot build it.
-// Tested by bench/gemm (results against a double reference for every shape, type and layout).
+// Tested by tilewright-bench gemm --suite verify (results against a double reference for every shape, type and layout).
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,6 +1,6 @@
 // The memory-bound parts of a GEMM call: repack, transpose-repack, reduction of splits, beta * C.
 //
-// Tested by tilewright-bench gemm --verify.
+// Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include <cuda_runtime.h>

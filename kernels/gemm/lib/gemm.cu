@@ -3,7 +3,7 @@
 // multiply, reduce.
 //
 // Column-major is row-major of the transposed product: D^T = op(B)^T op(A)^T, so A and B change
-// places. Tested by tilewright-bench gemm --verify.
+// places. Tested by tilewright-bench gemm --suite verify.
 #include <cuda_runtime.h>
 
 #include <algorithm>

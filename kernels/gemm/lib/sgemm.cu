@@ -9,7 +9,7 @@
 // stage when all warps have left it: a producer warp of its own would cost registers (they are
 // given out to four warps at a time, so 9 warps leave 168 a thread, and 8 x 16 needs more). Limits:
 // A and B suit TMA (others are repacked by the caller); the sum over k runs in order. Tested by
-// tilewright-bench gemm --verify.
+// tilewright-bench gemm --suite verify.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

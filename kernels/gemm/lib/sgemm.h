@@ -1,6 +1,6 @@
 // fp32 GEMM on the CUDA cores, fed by TMA.
 //
-// Tested by tilewright-bench gemm --verify.
+// Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // Tensor maps of the operands, encoded by the driver on the host.
 //
-// Tested by tilewright-bench gemm --verify.
+// Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include <cuda.h>

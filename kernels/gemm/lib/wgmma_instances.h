@@ -1,7 +1,7 @@
 // The rows of the instance table that one object file contributes (wgmma_instances.cu is compiled
 // once for every element type and pair of layouts, so that the compilations run side by side).
 //
-// Tested by bench/gemm.
+// Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include "gemm/lib/wgmma_launch.h"

@@ -17,7 +17,7 @@
 // Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch,
 // and an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the
 // H200), so an odd address cannot be made good by a coordinate either. The host repacks what does
-// not comply. Tested by tilewright-bench gemm --verify (every layout, tile, output, offset; padding
+// not comply. Tested by tilewright-bench gemm --suite verify (every layout, tile, output, offset; padding
 // untouched).
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Problem: one kernel per tile shape, type and pair of layouts. Choice: each instance is a row
 // of facts (`WgmmaKernel`); everything else is one function that reads the row. Nothing is
-// allocated. Tested by bench/gemm.
+// allocated. Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // What the host hands to the WGMMA kernel: tensor maps, raster, scalars. Passed by value as a
 // __grid_constant__ parameter, so that a call allocates nothing and can be captured in a graph.
 //
-// Tested by bench/gemm.
+// Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
 #include <cuda.h>
