@@ -21,8 +21,8 @@
 // Limits:  tile * tile threads must fit a CTA (tile <= 32 today). A tile that is no multiple of
 //          16 leaves lanes idle in the last warp and splits rows over warps; it is right, but
 //          slower.
-// Next:    register tiles: each thread computes several elements and reuses what it reads from
-//          shared memory.
+// Next:    06_register_tile_1d: each thread computes several elements of a column and reuses what
+//          it reads from shared memory.
 #include "../common/gemm_program.h"
 
 using tw::ladder::ceil_div;
