@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
+
 #include "cudart/diagnose.h"
 #include "cudart/errors.h"
 #include "cudart/fatbin.h"
 #include "cudart/runtime.h"
+#include "ptx/link.h"
 #include "ptx/parser.h"
 
 namespace tw::cudart {
@@ -42,6 +45,13 @@ std::string list_entries(const std::vector<FatbinEntry>& entries) {
                         entry.kind == FatbinEntry::Kind::ptx ? "PTX" : "machine code",
                         entry.kind == FatbinEntry::Kind::ptx ? "compute" : "sm", entry.arch);
   return text.empty() ? "nothing" : text;
+}
+
+bool holds_ptx(const uint8_t* container, uint32_t arch) {
+  const uint64_t readable = container ? readable_bytes(container) : 0;
+  if (readable < 16) return false;
+  const Result<std::vector<FatbinEntry>> entries = parse_fatbin({container, size_t(readable)});
+  return entries && choose_ptx(*entries, arch) != nullptr;
 }
 
 // The PTX text for an architecture.
@@ -89,17 +99,36 @@ Context::Module& Context::module_of(Binary& binary) {
   const auto [place, is_new] = modules_.try_emplace(&binary);
   Module& module = place->second;
   if (!is_new) return module;
-  std::string text, name;
-  module.error =
-      extract_ptx(binary.container, spec().compute_major * 10 + spec().compute_minor, text, name);
-  if (module.error != cudaSuccess) return module;
-  Result<ptx::Module> parsed = ptx::parse(text, name);
-  if (!parsed) {
-    complain(parsed.error().to_string());
+  const uint32_t arch = spec().compute_major * 10 + spec().compute_minor;
+  // One container, or those of the objects of separate compilation. Of those, libcudadevrt may hold
+  // machine code only: what the kernels need of it the engine provides, or refuses by name.
+  std::vector<const uint8_t*> containers = binary.objects;
+  if (containers.empty()) containers.push_back(binary.container);
+  if (const auto with_ptx = std::stable_partition(
+          containers.begin(), containers.end(),
+          [&](const uint8_t* container) { return holds_ptx(container, arch); });
+      with_ptx != containers.begin())
+    containers.erase(with_ptx, containers.end());
+  std::vector<ptx::Module> objects;
+  for (const uint8_t* container : containers) {
+    std::string text, name;
+    module.error = extract_ptx(container, arch, text, name);
+    if (module.error != cudaSuccess) return module;
+    Result<ptx::Module> parsed = ptx::parse(text, name);
+    if (!parsed) {
+      complain(parsed.error().to_string());
+      module.error = cudaErrorInvalidPtx;
+      return module;
+    }
+    objects.push_back(std::move(*parsed));
+  }
+  Result<ptx::Module> linked = ptx::link(std::move(objects));
+  if (!linked) {
+    complain(linked.error().to_string());
     module.error = cudaErrorInvalidPtx;
     return module;
   }
-  Result<emu::LoadedModule*> loaded = device_->load(std::move(*parsed));
+  Result<emu::LoadedModule*> loaded = device_->load(std::move(*linked));
   if (!loaded) {
     complain(loaded.error().to_string());
     module.error = cudaErrorInvalidPtx;

@@ -12,8 +12,10 @@ struct Wrapper {  // fatbinary_section.h
   uint32_t magic;
   uint32_t version;
   const uint8_t* data;
-  void* prelinked;
+  const uint8_t* const* objects;  // version 2: the containers of the objects linked, up to a null
 };
+
+constexpr uint32_t kLinkedWrapperVersion = 2;  // FATBINC_LINK_VERSION
 
 }  // namespace
 
@@ -22,6 +24,10 @@ Binary* Registry::add_binary(const void* wrapper) {
   Wrapper fields;
   std::memcpy(&fields, wrapper, sizeof fields);
   if (fields.magic == kFatbinWrapperMagic) binary->container = fields.data;
+  if (fields.magic == kFatbinWrapperMagic && fields.version == kLinkedWrapperVersion &&
+      fields.objects != nullptr)
+    for (const uint8_t* const* object = fields.objects; *object != nullptr; object++)
+      binary->objects.push_back(*object);
   const std::lock_guard lock(mutex_);
   binaries_.push_back(std::move(binary));
   return binaries_.back().get();

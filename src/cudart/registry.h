@@ -34,6 +34,7 @@ struct Binary {
   const uint8_t* container = nullptr;  // nullptr: the registered wrapper was no fat binary
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<std::unique_ptr<Variable>> variables;
+  std::vector<const uint8_t*> objects;  // nvcc -rdc=true: one container an object, to be linked
 };
 
 class Registry {
