@@ -6,17 +6,28 @@
 #include "emu/cta.h"
 #include "emu/machine_handlers.h"
 #include "emu/windows.h"
+#include "isa/half.h"
 
 namespace tw::emu {
 namespace {
 
 using ptx::Type;
 
+// A 16-bit float in memory, and two of them in one word, each added for itself.
+template <class Format> struct Small { uint16_t bits = 0; };
+template <class Format> struct Pair { uint32_t bits = 0; };
+
+template <class T> T sum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return a + b;
+  else return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+}
+template <class Format> uint32_t sum_bits(uint32_t a, uint32_t b) { return isa::narrow<Format>(isa::widen(Format{a & 0xffff}) + isa::widen(Format{b & 0xffff})).bits; }
+template <class Format> Small<Format> sum(Small<Format> a, Small<Format> b) { return {uint16_t(sum_bits<Format>(a.bits, b.bits))}; }
+template <class Format> Pair<Format> sum(Pair<Format> a, Pair<Format> b) { return {sum_bits<Format>(a.bits, b.bits) | sum_bits<Format>(a.bits >> 16, b.bits >> 16) << 16}; }
+
 template <uint8_t kOperation, class T> T combined(T old, T b, T c) {
-  if constexpr (kOperation == isa::kOpAdd) {
-    if constexpr (std::is_floating_point_v<T>) return old + b;
-    else return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(b));
-  } else if constexpr (kOperation == isa::kOpMin) return b < old ? b : old;
+  if constexpr (kOperation == isa::kOpAdd) return sum(old, b);
+  else if constexpr (kOperation == isa::kOpMin) return b < old ? b : old;
   else if constexpr (kOperation == isa::kOpMax) return b > old ? b : old;
   else if constexpr (kOperation == isa::kOpAnd) return old & b;
   else if constexpr (kOperation == isa::kOpOr) return old | b;
@@ -112,6 +123,10 @@ Handler atomic_handler(uint8_t operation, Type type) {
     case Type::b16: return operation == isa::kOpCas ? Atomic<isa::kOpCas, uint16_t>::run : nullptr;
     case Type::f32: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, float>::run : nullptr;
     case Type::f64: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, double>::run : nullptr;
+    case Type::f16: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::F16>>::run : nullptr;
+    case Type::bf16: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::BF16>>::run : nullptr;
+    case Type::f16x2: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::F16>>::run : nullptr;
+    case Type::bf16x2: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::BF16>>::run : nullptr;
     default: return nullptr;
   }
 }

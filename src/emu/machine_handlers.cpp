@@ -117,16 +117,22 @@ const Op* barrier_sync(TW_HANDLER_ARGS) {
 }
 
 // bar.warp.sync: the named lanes meet. Lanes that have exited are not waited for.
+// Lanes of one path may name different sets; the path goes on when all of them are here.
 const Op* warp_sync(TW_HANDLER_ARGS) {
-  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
-  uint32_t members = scalar_or_lane(op, frame, op->a, kUniformA, lane) & ~warp->exited;
+  uint32_t members = 0;
+  if (op->flags & kUniformA) members = scalar_or_lane(op, frame, op->a, kUniformA, 0);
+  else
+    for (uint32_t active = warp->active; active != 0; active &= active - 1)
+      members |= scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(active)));
+  members &= ~warp->exited;
   if ((members & ~warp->active) == 0) TW_NEXT;
   uint32_t here = warp->active;
+  auto waits = [&](const Path& p) { return p.state == PathState::warp_sync && p.pc[-1].run == op->run; };
   for (uint32_t i = 0; i < warp->path_count; ++i)
-    if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].pc[-1].run == op->run) here |= warp->paths[i].mask;
+    if (waits(warp->paths[i])) here |= warp->paths[i].mask;
   if ((members & ~here) == 0) {
     for (uint32_t i = 0; i < warp->path_count; ++i)
-      if (warp->paths[i].state == PathState::warp_sync && warp->paths[i].pc[-1].run == op->run && (warp->paths[i].mask & members)) warp->paths[i].state = PathState::ready;
+      if (waits(warp->paths[i]) && (warp->paths[i].sync_mask & ~warp->exited & ~here) == 0) warp->paths[i].state = PathState::ready;
     TW_NEXT;
   }
   park(*warp, op + 1, PathState::warp_sync);

@@ -28,6 +28,15 @@ void write_predicate(char* frame, uint32_t slot, uint32_t lanes, uint32_t value)
   *d = (*d & ~lanes) | (value & lanes);
 }
 
+// The lanes that the active lanes name. Lanes of one warp may name different sets (two tiles of sixteen
+// name a half each): those of all of them.
+uint32_t named_lanes(const MachineOperands& o, const char* frame, uint32_t mask_index, uint32_t active) {
+  if ((o.uniform >> mask_index) & 1) return mask_source(o, frame, mask_index, 0);
+  uint32_t members = 0;
+  for (; active != 0; active &= active - 1) members |= mask_source(o, frame, mask_index, uint32_t(__builtin_ctz(active)));
+  return members;
+}
+
 // Lanes that execute the instruction together, or 0 if the running path has to wait for others.
 uint32_t gather(const Op* op, Warp* warp, uint32_t members) {
   members &= ~warp->exited;
@@ -37,9 +46,14 @@ uint32_t gather(const Op* op, Warp* warp, uint32_t members) {
   for (uint32_t i = 0; i < warp->path_count; ++i)
     if (waits_here(warp->paths[i])) here |= warp->paths[i].mask;
   if ((members & ~here) != 0) return 0;
-  for (uint32_t i = 0; i < warp->path_count; ++i)
-    if (waits_here(warp->paths[i])) warp->paths[i].state = PathState::ready;
-  return here;
+  uint32_t lanes = warp->active;
+  for (uint32_t i = 0; i < warp->path_count; ++i) {
+    Path& path = warp->paths[i];
+    if (!waits_here(path) || (path.sync_mask & ~warp->exited & ~here) != 0) continue;  // others wait on
+    path.state = PathState::ready;
+    lanes |= path.mask;
+  }
+  return lanes;
 }
 
 const Op* wait_for_lanes(const Op* op, char*, Warp* warp, uint32_t members) {
@@ -48,19 +62,35 @@ const Op* wait_for_lanes(const Op* op, char*, Warp* warp, uint32_t members) {
   return next_path(*warp);
 }
 
-// Calls body(lanes) once all named lanes are here. `mask_index`: the member mask, or -1 for forms without one.
+// Calls body(lanes) once all named lanes are here, once for each set of lanes that name the same ones.
+// `mask_index`: the member mask, or -1 for forms without one.
 // The bodies are functions of their own: a handler with arrays among its locals could not end in a tail call.
 using Together = void (*)(const MachineOperands& o, char* frame, uint32_t lanes);
+[[gnu::noinline]] void each_set(const MachineOperands& o, char* frame, uint32_t mask_index, uint32_t lanes, Together body) {
+  uint32_t masks[kLanes];  // a body may write the register that holds them
+  for (uint32_t l = 0; l < kLanes; ++l) masks[l] = mask_source(o, frame, mask_index, l);
+  while (lanes != 0) {
+    const uint32_t mask = masks[__builtin_ctz(lanes)];
+    uint32_t set = 0;
+    for (uint32_t l = 0; l < kLanes; ++l) set |= masks[l] == mask ? lanes & 1u << l : 0;
+    body(o, frame, set);
+    lanes &= ~set;
+  }
+}
 TW_INLINE const Op* together(TW_HANDLER_ARGS, int mask_index, Together body) {
   const MachineOperands& o = operands(op);
   uint32_t lanes = warp->active;
   if (mask_index >= 0) {
-    uint32_t members = mask_source(o, frame, uint32_t(mask_index), uint32_t(__builtin_ctz(warp->active)));
+    uint32_t members = named_lanes(o, frame, uint32_t(mask_index), warp->active);
     lanes = gather(op, warp, members);
     if (lanes == 0) {
       const Op* to = wait_for_lanes(op, frame, warp, members);
       if (to == nullptr) return nullptr;
       TW_GO(to);
+    }
+    if (!((o.uniform >> mask_index) & 1)) {
+      each_set(o, frame, uint32_t(mask_index), lanes, body);
+      TW_NEXT;
     }
   }
   body(o, frame, lanes);

@@ -1,6 +1,8 @@
 // Rows: arithmetic with the condition code CC.CF. The decoder keeps CC.CF as a hidden predicate register:
 // `carry` is what an instruction with .cc leaves there, and a last operand of type bool reads it
-// (RowInfo::carry_in). For subtractions it is the borrow.
+// (RowInfo::carry_in). There is one flag for both directions: a subtraction is the sum a + ~b + 1 and leaves
+// its carry, which is 1 when nothing was borrowed. Nothing in the manual says so, but NVIDIA's own 128-bit
+// division reads the outcome of sub.cc with addc.
 #pragma once
 
 #include "isa/lane.h"
@@ -34,13 +36,13 @@ struct SubCc {
   static constexpr RowInfo info{.grammar = "sub.cc.type", .operands = "d, a, b", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 12, .manual = "extended-precision-arithmetic-instructions-sub-cc"};
   static constexpr bool kSignless = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_sub(a, b); }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b) { return borrow_of_difference(a, b, false); }
+  template <class T, class M> TW_INLINE static bool carry(M, T a, T b) { return !borrow_of_difference(a, b, false); }
 };
 struct Subc {
   static constexpr RowInfo info{.grammar = "subc{.cc}.type", .operands = "d, a, b", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 12, .manual = "extended-precision-arithmetic-instructions-subc", .carry_in = true};
   static constexpr bool kSignless = true;
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) { return wrap_sub(wrap_sub(a, b), T(c)); }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, bool c) { return borrow_of_difference(a, b, c); }
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) { return wrap_sub(wrap_sub(a, b), T(!c)); }
+  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, bool c) { return !borrow_of_difference(a, b, !c); }
 };
 struct MadLoCc {
   static constexpr RowInfo info{.grammar = "mad.lo.cc.type", .operands = "d, a, b, c", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 30, .min_sm = 20, .manual = "extended-precision-arithmetic-instructions-mad-cc"};

@@ -224,6 +224,27 @@ TEST(Engine, AShuffleWaitsForDivergedLanes) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], (i ^ 1) + (i < 16 ? 0 : 100));
 }
 
+// Two tiles of sixteen lanes execute one instruction together, each naming its own half.
+TEST(Engine, LanesOfOneInstructionMayNameDifferentSets) {
+  auto run = [](const std::string& text) {
+    return KernelRunner().words(kPrologue + R"(
+      setp.ge.u32 %p1, %tid32, 16;
+      selp.b32 %r1, 0xffff0000, 0x0000ffff, %p1;
+      setp.gt.u32 %p2, %tid32, 20;
+    )" + text + kEpilogue);
+  };
+  auto sums = run("redux.sync.add.u32 %value, %tid32, %r1;");
+  auto ballots = run("vote.sync.ballot.b32 %value, %p2, %r1;");
+  auto any = run("vote.sync.any.pred %p3, %p2, %r1;\nselp.u32 %value, 1, 0, %p3;");
+  auto matches = run("and.b32 %r2, %tid32, 7;\nmatch.any.sync.b32 %value, %r2, %r1;");
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(sums[i], i < 16 ? 120u : 376u);
+    EXPECT_EQ(ballots[i], i < 16 ? 0u : 0xffe00000u);
+    EXPECT_EQ(any[i], i < 16 ? 0u : 1u);
+    EXPECT_EQ(matches[i], (i < 16 ? 0x0101u : 0x01010000u) << (i & 7));
+  }
+}
+
 TEST(Engine, VotesAndMatches) {
   auto v = KernelRunner().words(kPrologue + R"(
     and.b32 %r1, %tid32, 3;
@@ -241,6 +262,44 @@ TEST(Engine, VotesAndMatches) {
     add.u32 %value, %value, %r6;
   )" + kEpilogue);
   EXPECT_THAT(v, Each(0x11u + 1000u + 496u));
+}
+
+// As NVIDIA's 128-bit division uses it: addc after sub.cc adds 1 when nothing was borrowed.
+TEST(Engine, ASubtractionLeavesACarryWhereNothingIsBorrowed) {
+  auto v = KernelRunner().words(kPrologue + R"(
+    sub.cc.u32 %r1, %tid32, 10;
+    addc.u32 %value, 0, 0;
+    sub.cc.u32 %r1, %tid32, 10;
+    subc.cc.u32 %r2, 7, 7;
+    addc.u32 %r3, 0, 0;
+    sub.cc.u32 %r1, %tid32, 10;
+    subc.u32 %r2, 0, 0;
+    mad.lo.u32 %value, %r3, 10, %value;
+    and.b32 %r2, %r2, 100;
+    add.u32 %value, %value, %r2;
+  )" + kEpilogue);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], i < 10 ? 100u : 11u);
+}
+
+TEST(Engine, AtomicSumsOfSmallFloats) {
+  KernelRunner r;
+  ASSERT_TRUE(r.load(R"(.visible .entry k(.param .u64 out, .param .u64 in) {
+    .reg .b64 %rd<2>; .reg .b32 %r<3>; .reg .b16 %h<3>;
+    ld.param.u64 %rd1, [in];
+    mov.b16 %h1, 0x3800;                        // 0.5
+    red.global.add.noftz.f16 [%rd1], %h1;
+    mov.b16 %h2, 0x3f80;                        // 1 in bfloat16
+    red.global.add.noftz.bf16 [%rd1+4], %h2;
+    mov.b32 %r1, 0x34003c00;                    // 1 and 0.25
+    atom.global.add.noftz.f16x2 %r2, [%rd1+8], %r1;
+    mov.b32 %r1, 0x40003f80;                    // 1 and 2
+    red.global.add.noftz.bf16x2 [%rd1+12], %r1;
+    ret;
+  })").ok());
+  uint64_t in = r.buffer(std::vector<uint32_t>(4)), out = r.buffer(std::vector<uint32_t>(1));
+  ASSERT_EQ(r.run({1, 1, 1}, {32, 1, 1}, {out, in}).kind, FaultKind::none);
+  // 32 times each: 16; 32; 32 and 8; 32 and 64.
+  EXPECT_THAT(r.read<uint32_t>(in, 4), testing::ElementsAre(0x4c00u, 0x4200u, 0x48005000u, 0x42804200u));
 }
 
 TEST(Engine, IntegerAtomicsGiveTheSameSumOnAnyNumberOfThreads) {
