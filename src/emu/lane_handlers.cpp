@@ -119,7 +119,7 @@ template <class D, class M, class... S> struct SignatureOf<D (*)(M, S...)> {
 
 // Runs f over all lanes and stores: to lanes, or as a mask when the result is a predicate.
 template <bool kMasked, class D, class F>
-TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
+TW_INLINE void store_lanes(const Op* op, char* frame, [[maybe_unused]] Warp* warp, F f) {
   if constexpr (std::is_same_v<D, bool>) {
     alignas(64) uint32_t hit[kLanes];
 #pragma GCC ivdep
@@ -148,7 +148,7 @@ TW_INLINE void store_lanes(const Op* op, char* frame, Warp* warp, F f) {
 
 template <class Body, class M, class D, class... S> struct Handlers {
   template <bool kMasked, uint32_t kUniformBits, size_t... I>
-  TW_INLINE static const Op* run_mixed(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+  TW_INLINE static const Op* run_mixed([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     auto sources = [&]<size_t... J>(std::index_sequence<J...>) {
       return std::tuple<std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(frame + source_offset<J>(op)...);
@@ -158,7 +158,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
   // Out of line: a function whose locals' addresses are taken cannot end in a tail call.
   template <bool kMasked, size_t... I>
-  [[gnu::noinline]] static void compute_either(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+  [[gnu::noinline]] static void compute_either([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     uint32_t flags = op->flags;
     struct Sources : EitherSlot<I, S>... {
@@ -167,7 +167,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
     store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, sources.EitherSlot<I, S>::source[l]...); });
   }
   template <size_t... I>
-  TW_INLINE static const Op* run_uniform(const Op* op, char* frame, Warp* warp, std::index_sequence<I...>) {
+  TW_INLINE static const Op* run_uniform([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     D result = Body::call(m, scalar_value<S>(frame + source_offset<I>(op))...);
     if constexpr (std::is_same_v<D, bool>) {

@@ -66,7 +66,7 @@ inline constexpr uint32_t kNoBlock = 0xffffffff;
 #define TW_GO(next_op) return (next_op)
 #endif
 #define TW_NEXT TW_GO(op + 1)
-#define TW_HANDLER_ARGS const ::tw::emu::Op *op, char *frame, ::tw::emu::Warp *warp
+#define TW_HANDLER_ARGS [[maybe_unused]] const ::tw::emu::Op *op, [[maybe_unused]] char *frame, [[maybe_unused]] ::tw::emu::Warp *warp
 
 // Where a site's accesses fell last time: bounds and bias of one allocation. Device address + bias is
 // the host address. Empty when span == 0.
