@@ -17,7 +17,7 @@
 // Limits:  64 threads a CTA and 64 sums a thread: few warps hide latency, and every phase waits for
 //          its own global loads. The shared-memory counts are left out until they are read from the
 //          machine code.
-// Next:    vectorised loads: four neighbouring elements in one instruction, A transposed on its way
+// Next:    08_vectorised moves four neighbouring elements an instruction, A transposed on its way
 //          into shared memory.
 #include "../common/gemm_program.h"
 
