@@ -3,6 +3,7 @@
 // a command line that makes no sense; a sub-command chooses its own by throwing CLI::RuntimeError.
 #include <CLI/CLI.hpp>
 
+#include "cli/check.h"
 #include "cli/explain.h"
 #include "cli/model.h"
 #include "cli/ptx.h"
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
 
   tw::cli::add_run_command(app);
+  tw::cli::add_check_command(app);
   tw::cli::add_ptx_command(app);
   tw::cli::add_model_command(app);
   tw::cli::add_explain_command(app);

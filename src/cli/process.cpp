@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -130,6 +131,57 @@ Result<int> run_with_timeout(const std::vector<std::string>& arguments, const En
     // What a terminal sends goes to the program by itself; what somebody sends to us is passed on.
     if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(child, number);
   }
+}
+
+Result<int> run_reading(const std::vector<std::string>& arguments, const Environment& added,
+                        double seconds, int read_end, int write_end,
+                        const std::function<void(std::string_view)>& on_text) {
+  const std::vector<std::string> environment = environment_with(added);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, arguments[0].c_str(), nullptr, nullptr,
+                                pointers(arguments).data(), pointers(environment).data());
+  close(write_end);
+  if (error != 0) return cannot_start(arguments[0], error);
+  // What the terminal's Ctrl-C sends goes to the program; we stay and report.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+  const auto now = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+  };
+  double deadline = seconds > 0 ? now() + seconds : 0;
+  bool over = false, ended = false;
+  int status = 0;
+  std::vector<char> buffer(1 << 16);
+  // Until the pipe has no writer left, or the program has ended and the pipe is empty (a child of
+  // it may live on).
+  while (true) {
+    pollfd poll_read = {read_end, POLLIN, 0};
+    const int ready = poll(&poll_read, 1, ended ? 0 : 50);
+    if (ready > 0) {
+      const ssize_t n = read(read_end, buffer.data(), buffer.size());
+      if (n > 0) {
+        on_text({buffer.data(), size_t(n)});
+        continue;
+      }
+      if (n == 0 && !ended) {  // closed early: wait for the program
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        }
+        ended = true;
+      }
+      if (n == 0) break;
+    }
+    if (ended && ready == 0) break;
+    if (!ended && waitpid(child, &status, WNOHANG) == child) ended = true;
+    if (!ended && deadline != 0 && now() > deadline) {
+      kill(child, over ? SIGKILL : cudart::timeout_signal());
+      over = true;
+      deadline = now() + 2;
+    }
+  }
+  if (over) return cudart::kTimeoutStatus;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace tw::cli

@@ -9,7 +9,14 @@ namespace {
 
 struct Resolved {
   uint8_t* bytes = nullptr;
-  bool known = false;  // memory that CUDA knows
+  bool known = false;             // memory that CUDA knows
+  emu::Device* device = nullptr;  // whose memory it is
+
+  // Tells observers of an access to `bytes` at `offset` of `address`.
+  void tell(const void* address, uint64_t offset, uint64_t size, bool write) const {
+    if (device != nullptr)
+      device->host_access(reinterpret_cast<uint64_t>(address) + offset, size, write);
+  }
 };
 
 // The host address of [address, address + the bytes the extent spans).
@@ -30,6 +37,7 @@ cudaError_t resolve(const Side& side, const Extent& extent, Resolved& resolved) 
     return cudaErrorInvalidValue;
   resolved.bytes = located->context->device().host_pointer(address, uint64_t(span));
   resolved.known = true;
+  resolved.device = &located->context->device();
   return resolved.bytes ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -58,9 +66,14 @@ cudaError_t prepare_copy(Side to, Side from, Extent extent, cudaMemcpyKind kind,
       const uint8_t* s = source.bytes + z * from.slice;
       if (to.pitch == extent.width && from.pitch == extent.width) {
         std::memmove(t, s, extent.width * extent.height);
+        target.tell(to.address, z * to.slice, extent.width * extent.height, true);
+        source.tell(from.address, z * from.slice, extent.width * extent.height, false);
       } else {
-        for (size_t y = 0; y < extent.height; y++)
+        for (size_t y = 0; y < extent.height; y++) {
           std::memmove(t + y * to.pitch, s + y * from.pitch, extent.width);
+          target.tell(to.address, z * to.slice + y * to.pitch, extent.width, true);
+          source.tell(from.address, z * from.slice + y * from.pitch, extent.width, false);
+        }
       }
     }
     return cudaSuccess;
@@ -96,6 +109,7 @@ cudaError_t prepare_fill(Side to, int value, unsigned element_bytes, Extent exte
         else
           for (size_t x = 0; x + element_bytes <= extent.width; x += element_bytes)
             std::memcpy(row + x, &value, element_bytes);
+        target.tell(to.address, z * to.slice + y * to.pitch, extent.width, true);
       }
     return cudaSuccess;
   };

@@ -162,7 +162,13 @@ CtaState Cta::run(Worker& worker) {
       return CtaState::done;
     }
     if (progress) continue;
-    if (!yielded) return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
+    if (!yielded) {
+      // Lanes of a warp wait for others of it that stand at a barrier: on a GPU they would not.
+      bool again = false;
+      for (Warp& warp : warps) again = go_on_past_join(warp) || again;
+      if (again) continue;
+      return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
+    }
     for (Warp& warp : warps)
       if (warp.state == WarpState::yielded) warp.state = WarpState::ready;
     return CtaState::yielded;

@@ -100,6 +100,8 @@ const Op* diverge(const Op* op, Warp& warp, uint32_t taken);
 void park(Warp& warp, const Op* pc, PathState path_state);
 // After the fuel has run out: lets another path of the warp run if there is one.
 void rotate(Warp& warp);
+// Nothing else can run: lanes that wait at a join for lanes at a barrier go on. False if there are none.
+bool go_on_past_join(Warp& warp);
 // Code of a block for a mask.
 const Op* block_code(const Warp& warp, uint32_t block, uint32_t mask);
 

@@ -99,9 +99,12 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
       uint64_t alignment = std::max(1u, v.alignment);
       total = (total + alignment - 1) / alignment * alignment + v.bytes;
     };
-    for (const ptx::Variable& v : m.variables)
-      if (v.space == ptx::Space::shared) add(shared, v);
+    const std::vector<bool> used = variables_used(m, f);
+    for (size_t i = 0; i < m.variables.size(); ++i) {
+      const ptx::Variable& v = m.variables[i];
+      if (v.space == ptx::Space::shared && used[i]) add(shared, v);
       else if (v.space == ptx::Space::constant) info.constant_bytes += v.bytes;
+    }
     for (const ptx::Variable& v : f.variables) {
       if (v.space == ptx::Space::shared) add(shared, v);
       else if (v.space == ptx::Space::local) add(local, v);
@@ -160,6 +163,8 @@ Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
   return std::unique_ptr<GridRun>(new GridRunImpl(*this, launch, **program));
 }
 
+const std::string& kernel_name(const Kernel& kernel) { return kernel.info.name; }
+
 SitePlace place_of(const Program& program, uint32_t site) {
   SitePlace place;
   if (site >= program.sites.size()) return place;
@@ -169,10 +174,19 @@ SitePlace place_of(const Program& program, uint32_t site) {
   place.file = program.module->name;
   place.line = in.line;
   if (in.location != ptx::kNone) {
-    const ptx::SourceLocation& l = s.function->locations[in.location];
-    if (l.line != 0 && l.file < program.module->files.size()) {
-      place.file = program.module->files[l.file];
-      place.line = l.line;
+    // Code inlined from the toolkit's headers stands for the line of the user's that calls it.
+    const ptx::SourceLocation* l = &s.function->locations[in.location];
+    auto in_toolkit = [&] {
+      if (l->line == 0 || l->file >= program.module->files.size()) return true;
+      const std::string& file = program.module->files[l->file];
+      return file.find("/include/") != std::string::npos && (file.find("/cuda") != std::string::npos || file.find("/targets/") != std::string::npos);
+    };
+    const ptx::SourceLocation* innermost = l;
+    while (in_toolkit() && l->inlined_at != ptx::kNone) l = &s.function->locations[l->inlined_at];
+    if (in_toolkit()) l = innermost;
+    if (l->line != 0 && l->file < program.module->files.size()) {
+      place.file = program.module->files[l->file];
+      place.line = l->line;
     }
   }
   place.text = ptx::print(*program.module, *s.function, in);

@@ -39,7 +39,38 @@ void Lowering::lay_out_parameters() {
   d_.program->uniform_bytes = uniform_end_;
 }
 
+std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function& kernel) {
+  std::vector<bool> used(module.variables.size()), seen(module.functions.size());
+  std::vector<const ptx::Function*> work{&kernel};
+  auto operand = [&](auto& self, const Operand& o) -> void {
+    if (o.kind == OperandKind::symbol) {
+      if (o.symbol.kind == ptx::SymbolRef::Kind::module_variable) {
+        used[o.symbol.index] = true;
+      } else if (o.symbol.kind == ptx::SymbolRef::Kind::function && !seen[o.symbol.index]) {
+        seen[o.symbol.index] = true;
+        const ptx::Function* callee = &module.functions[o.symbol.index];
+        if (!callee->has_body)
+          if (const ptx::Function* definition = module.find_function(callee->name); definition != nullptr) callee = definition;
+        work.push_back(callee);
+      }
+    }
+    for (const Operand& e : o.elements) self(self, e);
+  };
+  while (!work.empty()) {
+    const ptx::Function* f = work.back();
+    work.pop_back();
+    for (const ptx::Instruction& in : f->instructions)
+      for (const Operand& o : in.operands) operand(operand, o);
+  }
+  // A variable whose initialiser or pointer leads to functions that are called indirectly: take them all.
+  for (const ptx::Variable& v : module.variables)
+    for (const ptx::Relocation& r : v.relocations)
+      if (r.symbol.kind == ptx::SymbolRef::Kind::function) return std::vector<bool>(module.variables.size(), true);
+  return used;
+}
+
 Status Lowering::lay_out_shared() {
+  const std::vector<bool> used = variables_used(d_.module, d_.function);
   module_shared_.assign(d_.module.variables.size(), 0);
   uint64_t at = 0;
   uint64_t dynamic_alignment = 16;
@@ -51,7 +82,7 @@ Status Lowering::lay_out_shared() {
   };
   for (size_t i = 0; i < d_.module.variables.size(); ++i) {
     const ptx::Variable& v = d_.module.variables[i];
-    if (v.space != ptx::Space::shared) continue;
+    if (v.space != ptx::Space::shared || !used[i]) continue;
     if (v.bytes != 0) module_shared_[i] = place(v);
     else dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
@@ -66,7 +97,7 @@ Status Lowering::lay_out_shared() {
   dynamic_shared_ = round_up(at, dynamic_alignment);
   bool dynamic = false;
   for (size_t i = 0; i < d_.module.variables.size(); ++i)
-    if (d_.module.variables[i].space == ptx::Space::shared && d_.module.variables[i].bytes == 0) module_shared_[i] = dynamic_shared_, dynamic = true;
+    if (used[i] && d_.module.variables[i].space == ptx::Space::shared && d_.module.variables[i].bytes == 0) module_shared_[i] = dynamic_shared_, dynamic = true;
   for (size_t i = 0; i < d_.function.variables.size(); ++i)
     if (d_.function.variables[i].space == ptx::Space::shared && d_.function.variables[i].bytes == 0) kernel_shared_[i] = dynamic_shared_, dynamic = true;
   if (dynamic) shared_bytes_ = dynamic_shared_;

@@ -25,6 +25,8 @@
 
 namespace tw::emu {
 
+const std::string& kernel_name(const Kernel& kernel);  // mangled
+
 // Which events a launch is decoded for.
 enum ObservedEvents : uint8_t {
   kObserveAccesses = 1,  // access

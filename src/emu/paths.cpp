@@ -117,31 +117,56 @@ const Op* diverge(const Op* op, Warp& warp, uint32_t taken) {
   return block_code(warp, fall, rest);
 }
 
+namespace {
+
+// Lanes that wait at a join for other lanes become a path that goes on without them.
+bool let_go(Warp& warp) {
+  for (Join& join : warp.joins) {
+    uint32_t waiting = join.arrived & ~warp.exited;
+    if (!join.live || waiting == 0) continue;
+    if (!warp.split) {
+      warp.split = true;
+      for (uint32_t i = 0; i < warp.path_count; ++i)
+        if (warp.paths[i].uniforms == nullptr) warp.paths[i].uniforms = copy_uniforms(warp);
+    }
+    join.expected &= ~waiting;
+    join.arrived = 0;
+    Path& path = warp.paths[warp.path_count++];
+    path = Path{};
+    path.pc = block_code(warp, join.block, waiting);
+    path.mask = waiting;
+    path.join = join.parent;
+    path.uniforms = copy_uniforms(warp);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool go_on_past_join(Warp& warp) {
+  if (warp.state != WarpState::barrier) return false;
+  if (warp.path_count == 0) {
+    // The only path waits as the warp itself: make it one of several.
+    park(warp, warp.pc, PathState::barrier);
+    warp.paths[0].barrier = warp.barrier;
+  }
+  if (!let_go(warp)) {
+    if (warp.path_count == 1 && !warp.split) {
+      warp.active = warp.paths[0].mask;
+      warp.path_count = 0;
+    }
+    return false;
+  }
+  warp.state = WarpState::ready;
+  warp.pc = nullptr;
+  return true;
+}
+
 void rotate(Warp& warp) {
   uint32_t others = 0;
   for (uint32_t i = 0; i < warp.path_count; ++i) others += warp.paths[i].state == PathState::ready;
-  if (others == 0) {
-    // Lanes that wait at a join for the running path: let them go on without it.
-    for (Join& join : warp.joins) {
-      uint32_t waiting = join.arrived & ~warp.exited;
-      if (!join.live || waiting == 0) continue;
-      if (!warp.split) {
-        warp.split = true;
-        for (uint32_t i = 0; i < warp.path_count; ++i)
-          if (warp.paths[i].uniforms == nullptr) warp.paths[i].uniforms = copy_uniforms(warp);
-      }
-      join.expected &= ~waiting;
-      join.arrived = 0;
-      Path& path = warp.paths[warp.path_count++];
-      path = Path{};
-      path.pc = block_code(warp, join.block, waiting);
-      path.mask = waiting;
-      path.join = join.parent;
-      path.uniforms = copy_uniforms(warp);
-      ++others;
-      break;
-    }
-  }
+  if (others == 0 && let_go(warp)) ++others;
   if (others == 0) return;
   // The running path goes to the end of the line; the one that has waited longest is next.
   park(warp, warp.pc, PathState::ready);

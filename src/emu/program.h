@@ -67,6 +67,10 @@ struct Program {
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };
 
+// By Module::variables index: whether the kernel, or a function it calls, names the variable. nvcc puts the
+// shared arrays of all kernels at module scope; a CTA has room for those of its own kernel only.
+std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function& kernel);
+
 // Where a module's symbols are: filled by the loader.
 struct SymbolAddresses {
   std::vector<uint64_t> variables;  // by Module::variables index; generic address (global, constant) or shared offset

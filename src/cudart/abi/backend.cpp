@@ -1,6 +1,7 @@
 // Connects the runtime to the engine and the device files. Separate from the core so that unit
 // tests can put a test double in its place.
 #include "cudart/runtime.h"
+#include "observe/checkers/attach.h"
 
 namespace tw::cudart {
 
@@ -10,6 +11,9 @@ Result<model::DeviceSpec> backend_spec(const std::string& gpu) {
 
 Result<std::unique_ptr<emu::Device>> backend_create(const model::DeviceSpec& spec,
                                                     emu::DeviceOptions options) {
+  const Result<observe::CheckSession*> session = observe::attached_session();
+  if (!session) return session.error();
+  options.observers = *session;
   return emu::Device::create(spec, std::move(options));
 }
 

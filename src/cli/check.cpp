@@ -1,0 +1,193 @@
+// Phases: compile or check the program; start it with the checkers' settings and a pipe; gather
+// findings while it runs; leave out what is suppressed; write text, JSON and SARIF; choose the exit
+// status.
+#include "cli/check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <regex>
+
+#include "cli/process.h"
+#include "cli/run_options.h"
+#include "observe/checkers/attach.h"
+#include "report/findings.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr int kRefused = 2;
+
+struct CheckCommand {
+  RunOptions run;
+  std::string tools = "all", kernel, json, sarif, suppressions, color = "auto", leak_check = "no";
+  uint64_t launch_skip = 0, launch_count = 0, max_findings = 10000;
+  int error_exitcode = 1;
+  bool print_suppressions = false;
+};
+
+Error refuse(std::string message, std::string file = {}) {
+  return Error{.message = std::move(message), .file = std::move(file)};
+}
+
+Result<std::vector<report::Suppression>> read_suppressions(const std::string& path) {
+  if (path.empty()) return std::vector<report::Suppression>{};
+  std::ifstream in(path);
+  if (!in) return refuse("cannot be read", path);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  return report::parse_suppressions(text, path);
+}
+
+Result<Unit> write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return Unit{};
+  }
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) return refuse("cannot be written", path);
+  return Unit{};
+}
+
+Result<int> check(const CheckCommand& command) {
+  observe::CheckSettings settings;
+  Result<uint8_t> tools = observe::parse_tools(command.tools);
+  if (!tools) return refuse("--tool: " + tools.error().message);
+  settings.tools = *tools;
+  settings.kernel = command.kernel;
+  try {
+    (void)std::regex(command.kernel, std::regex::ECMAScript);
+  } catch (const std::regex_error& e) {
+    return refuse(fmt::format("--kernel '{}': {}", command.kernel, e.what()));
+  }
+  settings.launch_skip = command.launch_skip;
+  if (command.launch_count != 0) settings.launch_count = command.launch_count;
+  settings.max_findings = command.max_findings;
+  settings.leaks = command.leak_check == "full";
+  Result<std::vector<report::Suppression>> rules = read_suppressions(command.suppressions);
+  if (!rules) return rules.error();
+  Result<Prepared> prepared = prepare(command.run);
+  if (!prepared) return prepared.error();
+
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return refuse("cannot make a pipe");
+  // A high number: programs that close what they inherit mostly stop at the first few dozen.
+  const int write_end = fcntl(ends[1], F_DUPFD, 250);
+  close(ends[1]);
+  if (write_end < 0) return refuse("cannot make a pipe");
+  settings.pipe = write_end;
+  for (auto& variable : settings.to_environment())
+    prepared->environment.push_back(std::move(variable));
+  report::FindingsReader reader;
+  const Result<int> status =
+      run_reading(prepared->arguments, prepared->environment, command.run.timeout, ends[0],
+                  write_end, [&](std::string_view text) { reader.read(text); });
+  close(ends[0]);
+  if (!status) return status.error();
+
+  report::CheckResult result = reader.result();
+  const size_t all = result.findings.size();
+  std::erase_if(result.findings,
+                [&](const report::Finding& f) { return report::suppressed(f, *rules); });
+  const size_t left_out = all - result.findings.size();
+  std::fflush(stdout);
+  if (command.print_suppressions) {
+    for (const report::Finding& f : result.findings) fmt::print("{}\n", report::suppression_for(f));
+  } else {
+    report::FindingsTextOptions options;
+    options.color =
+        command.color == "always" ||
+        (command.color == "auto" && isatty(STDERR_FILENO) && std::getenv("NO_COLOR") == nullptr);
+    options.source = report::source_from_files();
+    fmt::print(stderr, "{}", report::findings_text(result, options));
+  }
+  if (left_out != 0) fmt::print(stderr, "tilewright: {} suppressed\n", left_out);
+  if (!reader.complete())
+    fmt::print(stderr,
+               "tilewright: the program did not come to its end, or made no CUDA call: nothing "
+               "after that was checked\n");
+  if (!command.json.empty())
+    if (const Result<Unit> r = write_file(command.json, report::findings_json(result)); !r)
+      return r.error();
+  if (!command.sarif.empty())
+    if (const Result<Unit> r =
+            write_file(command.sarif, report::findings_sarif(result, TILEWRIGHT_VERSION));
+        !r)
+      return r.error();
+  const bool found = std::any_of(result.findings.begin(), result.findings.end(), report::counts);
+  return found ? command.error_exitcode : *status;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "check",
+      "Run a CUDA program and find memory errors, races, uninitialised reads and misused barriers");
+  command->footer(
+      "Examples:\n"
+      "  tilewright check gemm.cu -- 512 512\n"
+      "  tilewright check ./program --tool racecheck --kernel 'gemm.*' --launch-count 3\n"
+      "  tilewright check gemm.cu --json findings.json --sarif findings.sarif\n"
+      "  tilewright check gemm.cu --print-suppressions > known.txt; tilewright check gemm.cu "
+      "--suppressions known.txt\n"
+      "\n"
+      "Findings go to stderr; notes do not change the exit status.\n"
+      "Exit status: the program's own when nothing was found, otherwise --error-exitcode; 2 if it "
+      "cannot be run.");
+  auto options = std::make_shared<CheckCommand>();
+  add_run_options(*command, options->run);
+  command
+      ->add_option("--tool", options->tools,
+                   "memcheck, racecheck, initcheck, synccheck, several by comma, or all")
+      ->capture_default_str();
+  command->add_option(
+      "--kernel", options->kernel,
+      "Check only kernels whose name (mangled or not) holds a match of this regular expression");
+  command->add_option("--launch-skip", options->launch_skip,
+                      "Leave the first launches of these kernels unchecked");
+  command->add_option("--launch-count", options->launch_count,
+                      "Check so many launches at most; 0: all");
+  command
+      ->add_option("--max-findings", options->max_findings,
+                   "Keep so many different findings at most")
+      ->capture_default_str();
+  command
+      ->add_option("--error-exitcode", options->error_exitcode,
+                   "Exit status when something was found")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
+  command
+      ->add_option("--leak-check", options->leak_check,
+                   "full: device memory that is never freed is a finding")
+      ->check(CLI::IsMember({"no", "full"}))
+      ->capture_default_str();
+  command->add_option("--json", options->json, "Write the findings as JSON; - is stdout");
+  command->add_option("--sarif", options->sarif, "Write the findings as SARIF 2.1.0; - is stdout");
+  command->add_option("--suppressions", options->suppressions,
+                      "Leave out what this file names: a line each, 'kind kernel site'");
+  command->add_flag("--print-suppressions", options->print_suppressions,
+                    "Print the suppressions of all findings instead of the findings");
+  command->add_option("--color", options->color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  command->callback([options] {
+    const Result<int> status = check(*options);
+    if (!status) {
+      fmt::print(stderr, "tilewright: {}\n", status.error().to_string());
+      throw CLI::RuntimeError(kRefused);
+    }
+    if (*status != 0) throw CLI::RuntimeError(*status);
+  });
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,445 @@
+#include "observe/checkers/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emu/windows.h"
+
+namespace tw::observe {
+
+using emu::AccessKind;
+using emu::AccessSpace;
+using report::Finding;
+using report::Severity;
+
+// ---- written bytes ----
+
+void CheckSession::Written::reset(uint64_t size) {
+  bytes = left = size;
+  bits.assign((size + 63) / 64 + 1, 0);
+}
+
+bool CheckSession::Written::all(uint64_t offset, uint32_t count) const {
+  if (left == 0) return true;
+  for (uint64_t at = offset; at < offset + count;) {
+    const uint32_t shift = at % 64,
+                   n = uint32_t(std::min<uint64_t>(64 - shift, offset + count - at));
+    const uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << shift;
+    if ((bits[at / 64] & mask) != mask) return false;
+    at += n;
+  }
+  return true;
+}
+
+void CheckSession::Written::set(uint64_t offset, uint64_t count) {
+  if (left == 0) return;
+  for (uint64_t at = offset; at < offset + count;) {
+    const uint32_t shift = at % 64,
+                   n = uint32_t(std::min<uint64_t>(64 - shift, offset + count - at));
+    const uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << shift;
+    uint64_t& word = bits[at / 64];
+    left -= uint64_t(__builtin_popcountll(mask & ~word));
+    word |= mask;
+    at += n;
+  }
+}
+
+// ---- findings ----
+
+CheckSession::CheckSession(CheckOptions options)
+    : options_(std::move(options)), races_([this](const shadow::Race& r) { on_race(r); }) {
+  for (auto [bit, name] : {std::pair{kMemcheck, "memcheck"},
+                           {kRacecheck, "racecheck"},
+                           {kInitcheck, "initcheck"},
+                           {kSynccheck, "synccheck"}})
+    if (options_.tools & bit) summary_.tools.push_back(name);
+}
+
+CheckSession::~CheckSession() = default;
+
+report::FindingSite CheckSession::place(const emu::Program& program, uint32_t site,
+                                        const char* role) {
+  emu::SitePlace p = emu::place_of(program, site);
+  return {std::move(p.file), p.line, std::move(p.text), role};
+}
+
+std::string CheckSession::thread_text(const LaunchState& launch, uint64_t linear,
+                                      uint32_t thread) const {
+  const emu::Dim3& g = launch.launch.grid;
+  const auto& b = launch.program->block_shape;
+  return fmt::format("block ({}, {}, {}) thread ({}, {}, {})", linear % g.x, linear / g.x % g.y,
+                     linear / g.x / g.y, thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]);
+}
+
+std::string CheckSession::thread_text(const emu::Cta& cta, uint32_t thread) const {
+  return thread_text(*now_, cta.linear, thread);
+}
+
+void CheckSession::count(const char* kind, Severity severity, uint32_t site, uint32_t site2,
+                         uint64_t times, const std::function<void(Finding&)>& make) {
+  uint64_t quick = (uint64_t(site) << 32 | site2) * 0x9e3779b97f4a7c15ull;
+  for (const char* p = kind; *p != 0; ++p) quick = (quick ^ uint8_t(*p)) * 0x100000001b3ull;
+  quick = quick * 4 + uint64_t(severity);
+  if (auto it = now_->quick.find(quick); it != now_->quick.end()) {
+    if (it->second < findings_.size()) findings_[it->second].count += times;
+    return;
+  }
+  Finding f;
+  f.kind = kind;
+  f.severity = severity;
+  f.kernel = now_->program->function->name;
+  f.count = times;
+  make(f);
+  // Sites are source lines where the program says so: an unrolled loop is one site.
+  std::string a = f.sites.empty() ? "" : fmt::format("{}:{}", f.sites[0].file, f.sites[0].line);
+  std::string b = f.sites.size() < 2 ? "" : fmt::format("{}:{}", f.sites[1].file, f.sites[1].line);
+  if (f.kind.starts_with("race") && b < a) std::swap(a, b);  // whichever came first
+  const Key key{f.kernel + "\n" + f.kind, a + "\n" + b, 0, 0, uint8_t(severity)};
+  auto [it, fresh] = keys_.try_emplace(key, findings_.size());
+  if (!fresh) {
+    now_->quick[quick] = it->second;
+    if (it->second < findings_.size()) findings_[it->second].count += times;
+    return;
+  }
+  if (findings_.size() >= options_.max_findings) {
+    it->second = ~size_t{0};
+    now_->quick[quick] = ~size_t{0};
+    ++summary_.dropped;
+    return;
+  }
+  now_->quick[quick] = it->second;
+  f.id = findings_.size();
+  findings_.push_back(std::move(f));
+  if (options_.on_finding) options_.on_finding(findings_.back());
+}
+
+void CheckSession::add(Finding finding) {
+  std::lock_guard lock(mutex_);
+  for (Finding& f : findings_)
+    if (f.kind == finding.kind && f.message == finding.message && f.sites == finding.sites) {
+      f.count += finding.count;
+      return;
+    }
+  if (findings_.size() >= options_.max_findings) {
+    ++summary_.dropped;
+    return;
+  }
+  finding.id = findings_.size();
+  findings_.push_back(std::move(finding));
+  if (options_.on_finding) options_.on_finding(findings_.back());
+}
+
+report::CheckResult CheckSession::result() const {
+  std::lock_guard lock(mutex_);
+  report::CheckResult r{findings_, summary_};
+  r.checked.kernels = kernels_.size();
+  return r;
+}
+
+void CheckSession::finish() {
+  if (!options_.leaks) return;
+  std::vector<Finding> leaks;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [address, s] : shadows_) {
+      if (s->allocation.kind == emu::AllocationKind::module) continue;
+      Finding f;
+      f.kind = "leak";
+      f.severity = Severity::warning;
+      f.message = fmt::format("{} bytes at {:#x} were never freed", s->allocation.bytes, address);
+      f.advice = "free it with cudaFree or cudaFreeHost";
+      leaks.push_back(std::move(f));
+    }
+  }
+  for (Finding& f : leaks) add(std::move(f));
+}
+
+// ---- launches ----
+
+uint8_t CheckSession::wanted(const emu::Launch& launch) {
+  if (options_.select && !options_.select(emu::kernel_name(*launch.kernel))) {
+    std::lock_guard lock(mutex_);
+    ++summary_.unchecked_launches;
+    return 0;
+  }
+  return emu::kObserveAccesses | emu::kObserveSync;
+}
+
+class CheckSession::Bound final : public emu::Observer {
+ public:
+  Bound(CheckSession& session, const emu::Launch& launch, const emu::Program& program)
+      : session_(session), state_(std::make_shared<LaunchState>()) {
+    state_->key = &launch;
+    state_->launch = launch;
+    state_->program = &program;
+    state_->sites.resize(program.sites.size());
+  }
+  const std::shared_ptr<LaunchState>& state() const { return state_; }
+  CheckSession& enter() {
+    session_.now_ = state_.get();
+    return session_;
+  }
+
+  void cta_begin(emu::Cta& cta) override {
+    session_.numbers_.push_back({state_, cta.linear});
+    enter().cta_begin(cta);
+  }
+  void cta_end(emu::Cta& cta) override { enter().cta_end(cta); }
+  uint32_t access(const emu::Access& a) override { return enter().access(a); }
+  void barrier_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t barrier,
+                      uint32_t threads, uint32_t lanes, bool waits) override {
+    enter().barrier_arrive(cta, warp, site, barrier, threads, lanes, waits);
+  }
+  void barrier_complete(emu::Cta& cta, uint32_t barrier) override {
+    enter().barrier_complete(cta, barrier);
+  }
+  void warp_sync(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
+                 uint32_t lanes) override {
+    enter().warp_sync(cta, warp, site, members, lanes);
+  }
+  void converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
+                uint32_t lanes) override {
+    enter().converge(cta, warp, site, members, lanes);
+  }
+  void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
+             uint32_t lanes) override {
+    enter().fence(cta, warp, site, ordering, scope, lanes);
+  }
+  void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes) override {
+    enter().exit(cta, warp, site, lanes);
+  }
+
+ private:
+  CheckSession& session_;
+  std::shared_ptr<LaunchState> state_;
+};
+
+emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::Program& program,
+                                          uint32_t) {
+  std::lock_guard lock(mutex_);
+  ++summary_.launches;
+  kernels_.insert(program.function->name);
+  running_.push_back(std::make_unique<Bound>(*this, launch, program));
+  return running_.back().get();
+}
+
+void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
+                              const emu::Fault& fault, std::span<const emu::BlockCount>) {
+  std::lock_guard lock(mutex_);
+  auto it = std::find_if(running_.begin(), running_.end(),
+                         [&](const auto& b) { return b->state()->key == &launch; });
+  if (it == running_.end()) return;
+  const std::shared_ptr<LaunchState> state = (*it)->state();
+  now_ = state.get();
+  if (fault.kind == emu::FaultKind::deadlock && (options_.tools & kSynccheck)) {
+    count("deadlock", Severity::error, 0, 1, 1, [&](Finding& f) {
+      f.message = fault.message.substr(0, fault.message.find(':', fault.message.find(':') + 1));
+      f.advice =
+          "every thread that has not exited must reach the barrier, and every lane that a mask "
+          "names must reach the same instruction";
+      const emu::Dim3& g = launch.grid;
+      f.where = thread_text(
+          *now_, fault.block[0] + uint64_t(g.x) * (fault.block[1] + uint64_t(g.y) * fault.block[2]),
+          0);
+      // Every place where somebody waits.
+      std::set<uint32_t> sites;
+      for (const auto& [cta, c] : ctas_) {
+        if (numbers_[c->number].launch != state) continue;
+        for (const BarrierPhase& b : c->barriers)
+          if (b.waiting_threads != 0) sites.insert(b.site);
+        for (const Waiting& w : c->waiting)
+          if (w.members != 0) sites.insert(w.site);
+      }
+      for (uint32_t site : sites) f.sites.push_back(place(site, "waits"));
+    });
+  }
+  for (auto c = ctas_.begin(); c != ctas_.end();) {
+    if (numbers_[c->second->number].launch != state) {
+      ++c;
+      continue;
+    }
+    if (options_.tools & kRacecheck) races_.barrier_all(c->second->shared);
+    c = ctas_.erase(c);
+  }
+  running_.erase(it);
+  last_cta_ = nullptr;
+  now_ = nullptr;
+  // Whatever starts after this launch comes after all it did; what runs beside it does not.
+  if (running_.empty()) {
+    numbers_.clear();
+    if (!races_.launch_end())
+      for (auto& [address, s] : shadows_)
+        if (s->cells.bytes() != 0) s->cells.forget();
+  } else {
+    for (uint32_t n = 0; n < numbers_.size(); ++n)
+      if (numbers_[n].launch == state) races_.order().retire(n);
+  }
+}
+
+void CheckSession::cta_begin(emu::Cta& cta) {
+  std::unique_ptr<CtaState>& s = ctas_[&cta];
+  if (!s) s = std::make_unique<CtaState>();
+  s->number = uint32_t(numbers_.size() - 1);
+  const uint64_t bytes = cta.shared_bytes;
+  if (options_.tools & kRacecheck) races_.shared_begin(s->shared, s->number, cta.threads, bytes);
+  if (options_.tools & kInitcheck) {
+    s->shared_written.reset(bytes);
+    s->local_written.reset(cta.local_bytes * cta.warps.size() * emu::kLanes);
+  }
+  s->waiting.assign(cta.warps.size(), {});
+  for (BarrierPhase& b : s->barriers) b = {};
+  s->exited = 0;
+}
+
+void CheckSession::cta_end(emu::Cta& cta) {
+  if (options_.tools & kRacecheck) races_.barrier_all(state(cta).shared);
+}
+
+// ---- memory ----
+
+void CheckSession::allocated(const emu::Allocation& a) {
+  std::lock_guard lock(mutex_);
+  auto s = std::make_unique<Shadow>();
+  s->allocation = a;
+  s->tracked = a.kind == emu::AllocationKind::device;
+  if (s->tracked && (options_.tools & kInitcheck)) s->written.reset(a.bytes);
+  shadows_[a.address] = std::move(s);
+  // What lay here before is no longer freed memory.
+  auto it = freed_.lower_bound(a.address);
+  if (it != freed_.begin() &&
+      std::prev(it)->second.address + std::prev(it)->second.bytes > a.address)
+    --it;
+  while (it != freed_.end() && it->first < a.address + a.bytes) it = freed_.erase(it);
+}
+
+void CheckSession::freed(const emu::Allocation& a) {
+  std::lock_guard lock(mutex_);
+  shadows_.erase(a.address);
+  freed_[a.address] = a;
+  if (freed_.size() > 4096) freed_.erase(freed_.begin());
+  for (auto& b : running_)
+    std::fill(b->state()->sites.begin(), b->state()->sites.end(), SiteState{});
+}
+
+void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
+  std::lock_guard lock(mutex_);
+  auto it = shadows_.upper_bound(address);
+  if (it == shadows_.begin()) return;
+  Shadow& s = *std::prev(it)->second;
+  const uint64_t offset = address - s.allocation.address;
+  if (offset >= s.allocation.bytes || !s.tracked || !(options_.tools & kInitcheck)) return;
+  if (write) s.written.set(offset, std::min(bytes, s.allocation.bytes - offset));
+}
+
+CheckSession::Shadow* CheckSession::find_shadow(const emu::Cta& cta, uint64_t address) {
+  std::lock_guard lock(mutex_);
+  auto it = shadows_.upper_bound(address);
+  if (it != shadows_.begin()) {
+    Shadow* s = std::prev(it)->second.get();
+    if (address - s->allocation.address < s->allocation.bytes) return s;
+  }
+  // Allocated where nobody said so: module variables, kernel parameters.
+  (void)cta;
+  return nullptr;
+}
+
+// ---- accesses ----
+
+uint32_t CheckSession::access(const emu::Access& a) {
+  uint64_t address[emu::kLanes];
+  const uint64_t offset = uint64_t(a.op.imm);
+  if (a.narrow()) {
+    const auto* from = reinterpret_cast<const uint32_t*>(a.frame + a.op.a);
+    if (a.site.address_uniform)
+      for (uint64_t& to : address) to = uint32_t(from[0] + uint32_t(offset));
+    else
+      for (uint32_t l = 0; l < emu::kLanes; ++l) address[l] = uint32_t(from[l] + uint32_t(offset));
+  } else {
+    const auto* from = reinterpret_cast<const uint64_t*>(a.frame + a.op.a);
+    if (a.site.address_uniform)
+      for (uint64_t& to : address) to = from[0] + offset;
+    else
+      for (uint32_t l = 0; l < emu::kLanes; ++l) address[l] = from[l] + offset;
+  }
+  uint32_t parts[3] = {0, 0, 0};  // shared, local, global
+  if (a.site.space == AccessSpace::shared)
+    parts[0] = a.lanes;
+  else if (a.site.space == AccessSpace::local)
+    parts[1] = a.lanes;
+  else if (a.site.space == AccessSpace::global)
+    parts[2] = a.lanes;
+  else
+    for (uint32_t left = a.lanes; left != 0; left &= left - 1) {
+      const uint32_t l = uint32_t(__builtin_ctz(left));
+      parts[emu::in_shared_window(address[l])  ? 0
+            : emu::in_local_window(address[l]) ? 1
+                                               : 2] |= 1u << l;
+    }
+  uint32_t kept = 0;
+  for (uint32_t part = 0; part < 2; ++part) {
+    if (parts[part] == 0) continue;
+    Resolved r{a,           part == 0 ? AccessSpace::shared : AccessSpace::local,
+               parts[part], {},
+               nullptr,     &state(a.cta)};
+    const uint64_t window = a.narrow() ? 0 : part == 0 ? emu::kSharedWindow : emu::kLocalWindow;
+    for (uint32_t l = 0; l < emu::kLanes; ++l) r.address[l] = address[l] - window;
+    kept |= resolved_access(r);
+  }
+  if (parts[2] != 0) kept |= global_access(a, parts[2], address);
+  return kept;
+}
+
+uint32_t CheckSession::resolved_access(Resolved& r) {
+  if (r.space != AccessSpace::global) r.lanes = memcheck_narrow(r);
+  if (r.lanes == 0) return 0;
+  // Local memory is a thread's own: racecheck has nothing to say.
+  if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) racecheck(r);
+  if (options_.tools & kInitcheck) initcheck(r);
+  return r.lanes;
+}
+
+// Lanes by the allocation they fall into; nearly always all of them into the site's last one.
+uint32_t CheckSession::global_access(const emu::Access& a, uint32_t lanes,
+                                     const uint64_t* address) {
+  SiteState& site = now_->sites[a.site.site];
+  const uint32_t bytes = a.site.bytes;
+  uint32_t kept = 0, left = lanes;
+  while (left != 0) {
+    uint32_t here = 0;
+    for (uint32_t rest = left; rest != 0; rest &= rest - 1) {
+      const uint32_t l = uint32_t(__builtin_ctz(rest));
+      if (address[l] - site.low < site.span && address[l] - site.low + bytes <= site.span &&
+          (address[l] & (bytes - 1)) == 0)
+        here |= 1u << l;
+    }
+    if (here == 0) {
+      const uint32_t l = uint32_t(__builtin_ctz(left));
+      const uint8_t* at =
+          (address[l] & (bytes - 1)) == 0
+              ? emu::lane_pointer(&a.warp, AccessSpace::global, address[l], bytes, l)
+              : nullptr;
+      if (at == nullptr) {
+        memcheck_lane(a, AccessSpace::global, l, address[l]);
+        left &= ~(1u << l);
+        continue;
+      }
+      site.shadow = find_shadow(a.cta, address[l]);
+      if (site.shadow == nullptr) {
+        kept |= 1u << l;
+        left &= ~(1u << l);
+        continue;
+      }
+      site.low = site.shadow->allocation.address;
+      site.span = site.shadow->allocation.bytes;
+      continue;
+    }
+    Resolved r{a, AccessSpace::global, here, {}, site.shadow, &state(a.cta)};
+    for (uint32_t l = 0; l < emu::kLanes; ++l) r.address[l] = address[l] - site.low;
+    kept |= resolved_access(r);
+    left &= ~here;
+  }
+  return kept;
+}
+
+}  // namespace tw::observe

@@ -1,0 +1,203 @@
+// `tilewright check`: watches every launch of a device with the four checkers.
+//
+//   memcheck   bounds, alignment, freed memory      memcheck.cpp
+//   racecheck  over the core in src/shadow          racecheck.cpp
+//   initcheck  reads of never-written bytes         initcheck.cpp
+//   synccheck  barriers, warp masks, deadlock       synccheck.cpp
+//
+// Each access is resolved once (space, offset, allocation) and handed from one checker to the next;
+// lanes that memcheck finds at fault go no further. The CTAs of a launch run one after the other,
+// so that findings do not depend on the number of threads. A finding is kept once for each kernel,
+// kind and pair of sites; then only counted.
+//
+// Tested by tests/checkers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emu/cta.h"
+#include "emu/observer.h"
+#include "report/finding.h"
+#include "shadow/races.h"
+
+namespace tw::observe {
+
+enum Tools : uint8_t {
+  kMemcheck = 1,
+  kRacecheck = 2,
+  kInitcheck = 4,
+  kSynccheck = 8,
+  kAllTools = 15
+};
+
+struct CheckOptions {
+  uint8_t tools = kAllTools;
+  uint64_t max_findings = 10000;  // different ones
+  bool leaks = false;             // device memory that is never freed
+  // Whether a launch is checked; empty: all.
+  std::function<bool(const std::string& kernel)> select;
+  // A finding when it first occurs; called by one thread at a time. Its count is still 1.
+  std::function<void(const report::Finding&)> on_finding;
+};
+
+class CheckSession final : public emu::ObserverSource {
+ public:
+  explicit CheckSession(CheckOptions options);
+  ~CheckSession() override;
+
+  // Adds a finding of the host side (API errors, leaks).
+  void add(report::Finding finding);
+  report::CheckResult result() const;
+  // The program is at its end: leaks.
+  void finish();
+
+  // ---- ObserverSource ----
+  uint8_t wanted(const emu::Launch& launch) override;
+  emu::Observer* launch_begin(const emu::Launch& launch, const emu::Program& program,
+                              uint32_t worker) override;
+  void launch_end(const emu::Launch& launch, const emu::Program& program, const emu::Fault& fault,
+                  std::span<const emu::BlockCount> counts) override;
+  void allocated(const emu::Allocation& a) override;
+  void freed(const emu::Allocation& a) override;
+  void host_access(uint64_t address, uint64_t bytes, bool write) override;
+
+ private:
+  class Values;
+  class Bound;  // the Observer of one launch: names the launch, then calls the session
+  // Hooks of the launch that runs.
+  void cta_begin(emu::Cta& cta);
+  void cta_end(emu::Cta& cta);
+  uint32_t access(const emu::Access& a);
+  void barrier_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t barrier,
+                      uint32_t threads, uint32_t lanes, bool waits);
+  void barrier_complete(emu::Cta& cta, uint32_t barrier);
+  void warp_sync(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members, uint32_t lanes);
+  void converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members, uint32_t lanes);
+  void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
+             uint32_t lanes);
+  void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);
+
+  // Which bytes have been written: a bit for each. `left`: how many have not.
+  struct Written {
+    std::vector<uint64_t> bits;
+    uint64_t bytes = 0, left = 0;
+    void reset(uint64_t size);
+    bool all(uint64_t offset, uint32_t count) const;
+    void set(uint64_t offset, uint64_t count);
+  };
+  // Of one allocation of device memory.
+  struct Shadow {
+    emu::Allocation allocation;
+    shadow::Cells cells;  // empty until the first access under racecheck
+    Written written;
+    bool tracked =
+        false;  // initcheck: only memory that nobody but device code and the runtime can write
+  };
+  // Lanes waiting in a warp for others they have named.
+  struct Waiting {
+    uint32_t site = 0, members = 0, arrived = 0;
+    bool sync = false;
+  };
+  struct BarrierPhase {
+    uint32_t arrived = 0, arrived_threads = 0, waiting_threads = 0, required = 0, site = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> lanes;
+  };
+  struct CtaState {
+    shadow::Races::Shared shared;
+    Written shared_written, local_written;
+    std::vector<Waiting> waiting;  // by warp (one at a time is what matters)
+    BarrierPhase barriers[emu::kBarriers];
+    uint32_t exited = 0;  // threads
+    uint32_t number = 0;  // index into numbers_
+  };
+  struct SiteState {
+    uint64_t low = 1, span = 0;  // where accesses fell last time
+    Shadow* shadow = nullptr;
+  };
+  // A launch that runs, or has run while another goes on.
+  struct LaunchState {
+    const emu::Launch* key = nullptr;  // the engine's object; gone when the launch is over
+    emu::Launch launch;
+    const emu::Program* program = nullptr;
+    std::vector<SiteState> sites;
+    std::unordered_map<uint64_t, size_t>
+        quick;  // findings by kind, sites and severity, without strings
+  };
+  // Lanes of one access that lie in one space.
+  struct Resolved {
+    const emu::Access& a;
+    emu::AccessSpace space;
+    uint32_t lanes;
+    uint64_t address[emu::kLanes];  // offsets for shared and local memory
+    Shadow* shadow;                 // global: all of `lanes` lie in it
+    CtaState* cta;
+  };
+
+  CtaState& state(emu::Cta& cta) {
+    if (&cta != last_cta_) last_cta_ = &cta, last_state_ = ctas_.at(&cta).get();
+    return *last_state_;
+  }
+  uint32_t resolved_access(Resolved& r);
+  uint32_t global_access(const emu::Access& a, uint32_t lanes, const uint64_t* address);
+  Shadow* find_shadow(const emu::Cta& cta, uint64_t address);
+
+  // Each returns the lanes without fault.
+  uint32_t memcheck_narrow(Resolved& r);
+  void memcheck_lane(const emu::Access& a, emu::AccessSpace space, uint32_t lane, uint64_t address);
+  void racecheck(Resolved& r);
+  void initcheck(Resolved& r);
+  void on_race(const shadow::Race& race);
+
+  void partial_barrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                       uint32_t missing);
+  void named_lanes(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members, uint32_t lanes,
+                   bool sync);
+  void leaves_others_waiting(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                             const char* instead);
+
+  // Counts a finding; `make` fills in the text when it is the first.
+  void count(const char* kind, report::Severity severity, uint32_t site, uint32_t site2,
+             uint64_t times, const std::function<void(report::Finding&)>& make);
+  report::FindingSite place(uint32_t site, const char* role) const {
+    return place(*now_->program, site, role);
+  }
+  static report::FindingSite place(const emu::Program& program, uint32_t site, const char* role);
+  std::string thread_text(const emu::Cta& cta, uint32_t thread) const;
+  std::string thread_text(const LaunchState& launch, uint64_t linear, uint32_t thread) const;
+
+  CheckOptions options_;
+  mutable std::recursive_mutex mutex_;  // host-side events against launches
+  shadow::Races races_;
+  std::unordered_map<const emu::Cta*, std::unique_ptr<CtaState>> ctas_;
+  const emu::Cta* last_cta_ = nullptr;  // of `state`
+  CtaState* last_state_ = nullptr;
+  std::map<uint64_t, std::unique_ptr<Shadow>> shadows_;  // by address
+  std::map<uint64_t, emu::Allocation> freed_;            // by address; what lay there last
+  std::vector<std::unique_ptr<Bound>> running_;
+  LaunchState* now_ = nullptr;  // whose hook runs
+  // CTAs are numbered through while any launch runs.
+  struct CtaNumber {
+    std::shared_ptr<LaunchState> launch;
+    uint64_t linear;
+  };
+  std::vector<CtaNumber> numbers_;
+  // While on_race runs: the access at hand.
+  const Resolved* racing_ = nullptr;
+  bool racing_shared_ = false;
+
+  using Key = std::tuple<std::string, std::string, uint32_t, uint32_t, uint8_t>;
+  std::map<Key, size_t> keys_;
+  std::vector<report::Finding> findings_;
+  std::set<std::string> kernels_;
+  report::CheckSummary summary_;
+};
+
+}  // namespace tw::observe

@@ -1,0 +1,253 @@
+// synccheck, and what synchronisation tells racecheck: barriers, __syncwarp, shuffles and votes,
+// fences.
+#include <fmt/format.h>
+
+#include "observe/checkers/session.h"
+
+namespace tw::observe {
+
+using report::Finding;
+using report::Severity;
+
+namespace {
+
+// Lanes of a warp that are threads of the CTA.
+uint32_t lanes_of(const emu::Cta& cta, const emu::Warp& warp) {
+  const uint32_t begin = warp.index * emu::kLanes,
+                 n = cta.threads > begin ? cta.threads - begin : 0;
+  return n >= emu::kLanes ? emu::kFullMask : (1u << n) - 1;
+}
+
+bool unaligned(const std::string& instruction) {
+  return instruction.find("barrier") != std::string::npos &&
+         instruction.find(".aligned") == std::string::npos;
+}
+
+}  // namespace
+
+void CheckSession::barrier_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t barrier,
+                                  uint32_t threads, uint32_t lanes, bool waits) {
+  CtaState& s = state(cta);
+  BarrierPhase& b = s.barriers[barrier];
+  const uint32_t mine = lanes_of(cta, warp), arriving = uint32_t(__builtin_popcount(lanes));
+  if (options_.tools & kSynccheck) {
+    const uint32_t exited = warp.exited & mine;
+    if (exited != 0 && threads == 0) {
+      count("barrier-divergence", Severity::error, site, 0, uint64_t(__builtin_popcount(exited)),
+            [&](Finding& f) {
+              f.message = "part of a warp has exited before this barrier";
+              f.advice =
+                  "let every thread reach the barrier: guard the work, not the thread, instead of "
+                  "returning early";
+              f.where =
+                  thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(exited)));
+              f.sites.push_back(place(site, "barrier"));
+            });
+    }
+    if ((mine & ~warp.exited & ~lanes) != 0)
+      partial_barrier(cta, warp, site, lanes, mine & ~warp.exited & ~lanes);
+    leaves_others_waiting(cta, warp, site, lanes, "wait at a barrier");
+    if (b.arrived_threads != 0 && b.site != site && threads == 0 && b.required == 0) {
+      count("barrier-divergence", Severity::error, std::min(site, b.site), std::max(site, b.site),
+            arriving, [&](Finding& f) {
+              f.message = "threads of a block meet at two different barriers";
+              f.advice =
+                  "let all threads of the block reach the same __syncthreads(): move it out of the "
+                  "branch";
+              f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
+              f.sites.push_back(place(b.site, "barrier"));
+              f.sites.push_back(place(site, "barrier"));
+            });
+    }
+    if (threads != 0) {
+      const bool differs = b.arrived_threads != 0 && b.required != threads,
+                 odd = threads % emu::kLanes != 0, many = threads > (cta.threads + 31) / 32 * 32;
+      const bool over = b.arrived_threads + arriving > threads;
+      if (differs || odd || many || over) {
+        count(
+            "invalid-sync", Severity::error, site, differs ? b.site : 0, arriving, [&](Finding& f) {
+              if (differs)
+                f.message = fmt::format(
+                    "barrier {} is used with {} threads here and with {} in the same phase",
+                    barrier, threads, b.required);
+              else if (odd)
+                f.message = fmt::format(
+                    "barrier {} waits for {} threads, which is not a multiple of the warp size",
+                    barrier, threads);
+              else if (many)
+                f.message = fmt::format("barrier {} waits for {} threads, but the block has {}",
+                                        barrier, threads, cta.threads);
+              else
+                f.message = fmt::format("{} threads arrive at barrier {}, which waits for {}",
+                                        b.arrived_threads + arriving, barrier, threads);
+              f.advice =
+                  "give the barrier the number of threads that take part in it, whole warps, the "
+                  "same number everywhere";
+              f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
+              f.sites.push_back(place(site, "barrier"));
+              if (differs) f.sites.push_back(place(b.site, "barrier"));
+            });
+      }
+    }
+  }
+  if (b.arrived_threads == 0) b.site = site, b.required = threads;
+  b.arrived_threads += arriving;
+  if (waits) b.waiting_threads += arriving;
+  b.lanes.push_back({warp.index, lanes});
+  if (!(options_.tools & kRacecheck)) return;
+  // A barrier of the whole block only ends the epoch; one with a count is told to the order, too.
+  if (threads == 0) return;
+  races_.settle(s.shared);
+  s.shared.order.barrier_arrive(barrier, warp.index, lanes, waits);
+}
+
+void CheckSession::barrier_complete(emu::Cta& cta, uint32_t barrier) {
+  CtaState& s = state(cta);
+  BarrierPhase& b = s.barriers[barrier];
+  if ((options_.tools & kSynccheck) && b.required == 0 && b.arrived_threads != 0) {
+    for (const emu::Warp& warp : cta.warps) {
+      const uint32_t mine = lanes_of(cta, warp);
+      if ((mine & ~warp.exited) != 0) continue;
+      count("barrier-divergence", Severity::warning, b.site, 0, 1, [&](Finding& f) {
+        f.message = "whole warps of the block have exited before this barrier";
+        f.advice =
+            "the barrier completes without them; make sure that nobody needs what they would have "
+            "done";
+        f.where = thread_text(cta, warp.index * emu::kLanes);
+        f.sites.push_back(place(b.site, "barrier"));
+      });
+    }
+  }
+  if (options_.tools & kRacecheck) {
+    if (b.waiting_threads >= cta.live)
+      races_.barrier_all(s.shared);
+    else {
+      races_.settle(s.shared);
+      s.shared.order.barrier_complete(barrier);
+    }
+  }
+  b.arrived_threads = b.waiting_threads = 0;
+  b.lanes.clear();
+}
+
+void CheckSession::partial_barrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                                   uint32_t missing) {
+  if (unaligned(emu::place_of(*now_->program, site).text)) return;
+  count("barrier-divergence", Severity::error, site, 0, uint64_t(__builtin_popcount(lanes)),
+        [&](Finding& f) {
+          f.message = fmt::format(
+              "only part of a warp reaches this barrier: lanes {:#010x} are here, {:#010x} are not",
+              lanes, missing);
+          f.advice =
+              "move __syncthreads() out of the branch, so that all threads of the block reach it "
+              "together";
+          f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
+          f.sites.push_back(place(site, "barrier"));
+        });
+}
+
+// A mask that a warp operation names: who is missing, who should not be here.
+void CheckSession::named_lanes(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
+                               uint32_t lanes, bool sync) {
+  CtaState& s = state(cta);
+  if (options_.tools & kSynccheck) {
+    if ((lanes & ~members) != 0) {
+      count("invalid-sync", Severity::error, site, 1,
+            uint64_t(__builtin_popcount(lanes & ~members)), [&](Finding& f) {
+              f.message = fmt::format(
+                  "lanes {:#010x} execute this, but its mask {:#010x} does not name them",
+                  lanes & ~members, members);
+              f.advice =
+                  "name every lane that takes part: compute the mask before the branch, with "
+                  "__ballot_sync()";
+              f.where = thread_text(
+                  cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes & ~members)));
+              f.sites.push_back(place(site, "lanes outside of the mask"));
+            });
+    }
+    const uint32_t gone = members & warp.exited & lanes_of(cta, warp);
+    if (gone != 0 && !sync) {
+      count("invalid-sync", Severity::warning, site, 2, uint64_t(__builtin_popcount(gone)),
+            [&](Finding& f) {
+              f.message = fmt::format("the mask {:#010x} names lanes {:#010x}, which have exited",
+                                      members, gone);
+              f.advice =
+                  "name only lanes that are there, or let all lanes of the warp live until here";
+              f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(gone)));
+              f.sites.push_back(place(site, "names exited lanes"));
+            });
+    }
+  }
+  Waiting& w = s.waiting[warp.index];
+  if (w.members != 0 && (w.members & lanes) != 0 && w.site != site && w.members != members)
+    leaves_others_waiting(cta, warp, site, lanes, "execute another warp operation");
+  if (w.members != members || w.sync != sync) w = {site, members, 0, sync};
+  w.arrived |= lanes;
+  if ((w.members & ~(w.arrived | warp.exited)) != 0) return;
+  const uint32_t together = w.arrived & w.members;
+  w = {};
+  if (!(options_.tools & kRacecheck)) return;
+  if (__builtin_popcount(together) < 2) return;
+  races_.settle(s.shared);
+  if (sync)
+    s.shared.order.warp_sync(warp.index, together);
+  else
+    s.shared.order.converge(warp.index, together);
+}
+
+void CheckSession::leaves_others_waiting(emu::Cta& cta, emu::Warp& warp, uint32_t site,
+                                         uint32_t lanes, const char* instead) {
+  Waiting& w = state(cta).waiting[warp.index];
+  const uint32_t missed = w.members & ~w.arrived & lanes;
+  if (missed == 0 || !(options_.tools & kSynccheck)) return;
+  count("invalid-sync", Severity::error, w.site, site, uint64_t(__builtin_popcount(missed)),
+        [&](Finding& f) {
+          f.message = fmt::format("the mask {:#010x} names lanes {:#010x}, which {} instead",
+                                  w.members, missed, instead);
+          f.advice =
+              "name only the lanes that reach the instruction, or let all lanes that are named "
+              "reach it";
+          f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(missed)));
+          f.sites.push_back(place(w.site, "waits for them"));
+          f.sites.push_back(place(site, "where they are"));
+        });
+}
+
+void CheckSession::warp_sync(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
+                             uint32_t lanes) {
+  named_lanes(cta, warp, site, members, lanes, true);
+}
+void CheckSession::converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
+                            uint32_t lanes) {
+  named_lanes(cta, warp, site, members, lanes, false);
+}
+
+void CheckSession::fence(emu::Cta& cta, emu::Warp& warp, uint32_t, uint8_t, uint8_t scope,
+                         uint32_t lanes) {
+  if (!(options_.tools & kRacecheck) || scope == isa::kScopeNone) return;
+  CtaState& s = state(cta);
+  races_.settle(s.shared);
+  races_.order().fence(s.shared.order, warp.index, lanes, scope >= isa::kScopeCluster);
+}
+
+void CheckSession::exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes) {
+  leaves_others_waiting(cta, warp, site, lanes, "exit");
+  CtaState& s = state(cta);
+  s.exited += uint32_t(__builtin_popcount(lanes));
+  // Those that wait for these lanes go on without them.
+  Waiting& w = s.waiting[warp.index];
+  if (w.members != 0 && (w.members & ~(w.arrived | warp.exited | lanes)) == 0) {
+    const uint32_t together = w.arrived & w.members;
+    const bool sync = w.sync;
+    w = {};
+    if ((options_.tools & kRacecheck) && __builtin_popcount(together) >= 2) {
+      races_.settle(s.shared);
+      if (sync)
+        s.shared.order.warp_sync(warp.index, together);
+      else
+        s.shared.order.converge(warp.index, together);
+    }
+  }
+}
+
+}  // namespace tw::observe

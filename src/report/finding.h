@@ -1,0 +1,57 @@
+// What a checker has to say: the one vocabulary of terminal, JSON and SARIF output, and of the pipe
+// from the checked program to the command. Plain data.
+//
+// Tested by tests/unit/report/findings_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tw::report {
+
+enum class Severity : uint8_t { note, warning, error };
+
+struct FindingSite {
+  std::string file;  // the user's source, or the PTX when it was compiled without -lineinfo
+  uint32_t line = 0;
+  std::string instruction;  // PTX text
+  std::string role;         // "write", "read", "barrier", "allocated here", ...
+
+  bool operator==(const FindingSite&) const = default;
+};
+
+// kind: oob-global oob-shared oob-local use-after-free misaligned | race-shared race-global |
+// uninit-shared uninit-global uninit-local | barrier-divergence invalid-sync deadlock |
+// host-access leak api-error
+struct Finding {
+  uint64_t id = 0;  // in the order of first occurrence
+  std::string kind;
+  Severity severity = Severity::error;
+  std::string kernel;      // mangled; empty: the host program
+  std::string message;     // one sentence: what happened
+  std::string advice;      // one sentence: what to change
+  std::string where;       // the first occurrence: block, threads, address
+  std::string allocation;  // what the address belongs to
+  std::vector<FindingSite> sites;
+  uint64_t count = 1;  // lanes, over the whole run
+};
+
+struct CheckSummary {
+  uint64_t kernels = 0, launches = 0, unchecked_launches = 0;
+  std::vector<std::string> tools;
+  uint64_t dropped = 0;  // findings beyond --max-findings
+};
+
+struct CheckResult {
+  std::vector<Finding> findings;
+  CheckSummary checked;
+};
+
+std::string_view severity_word(Severity s);
+std::string_view tool_of(std::string_view kind);  // memcheck, racecheck, initcheck, synccheck
+// The exit status is the program's own if nothing counts.
+inline bool counts(const Finding& f) { return f.severity != Severity::note; }
+
+}  // namespace tw::report

@@ -1,0 +1,78 @@
+// Findings in every form: for the terminal, as JSON (docs/checkers/json.md), as SARIF 2.1.0 for
+// code hosts, as lines on the pipe from the checked program, and the suppressions that leave some
+// of them out.
+//
+// Tested by tests/unit/report/findings_test.cpp.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/finding.h"
+#include "util/result.h"
+
+namespace tw::report {
+
+// ---- terminal ----
+
+struct FindingsTextOptions {
+  bool color = false;
+  // One line of a source file, without its end; nullopt: not to be had. Empty: no excerpts.
+  std::function<std::optional<std::string>(const std::string& file, uint32_t line)> source;
+};
+// The findings, most severe first, then the line that says what was checked.
+std::string findings_text(const CheckResult& result, const FindingsTextOptions& options);
+// "checked 3 launches of 2 kernels with memcheck, racecheck: no findings"
+std::string checked_line(const CheckResult& result);
+// Reads source lines from the files named, keeping each file's text.
+std::function<std::optional<std::string>(const std::string&, uint32_t)> source_from_files();
+
+// ---- files ----
+
+inline constexpr int kFindingsVersion = 1;
+std::string findings_json(const CheckResult& result);
+std::string findings_sarif(const CheckResult& result, std::string_view tool_version);
+
+// ---- pipe: one JSON object a line ----
+
+std::string finding_line(const Finding& finding);
+// The final counts, at the end of the program; what is lost when it is killed are only these.
+std::string summary_line(const CheckResult& result);
+
+// Puts the lines of one or more processes together.
+class FindingsReader {
+ public:
+  void read(std::string_view text);  // any part of the stream
+  CheckResult result() const;
+  bool complete() const { return summaries_ != 0; }  // some process has come to its end
+
+ private:
+  void line(std::string_view text);
+  std::string rest_;
+  struct Process {
+    uint64_t pid;
+    std::vector<size_t> findings;
+  };
+  CheckResult result_;
+  std::vector<Process> processes_;
+  uint64_t summaries_ = 0;
+};
+
+// ---- suppressions ----
+
+// One rule a line: `kind kernel site`, each a pattern with * and ?; site is file:line, the file by
+// its end.
+// `#` starts a comment.
+struct Suppression {
+  std::string kind, kernel, site;
+};
+Result<std::vector<Suppression>> parse_suppressions(std::string_view text, const std::string& file);
+bool suppressed(const Finding& finding, const std::vector<Suppression>& rules);
+std::string suppression_for(const Finding& finding);
+
+std::string demangle(const std::string& name);
+
+}  // namespace tw::report

@@ -1,0 +1,168 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/findings.h"
+
+namespace tw::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Finding& f) {
+  Json sites = Json::array();
+  for (const FindingSite& s : f.sites)
+    sites.push_back(
+        {{"file", s.file}, {"line", s.line}, {"role", s.role}, {"instruction", s.instruction}});
+  return {{"id", f.id},
+          {"kind", f.kind},
+          {"tool", tool_of(f.kind)},
+          {"severity", severity_word(f.severity)},
+          {"kernel", f.kernel},
+          {"message", f.message},
+          {"advice", f.advice},
+          {"first", f.where},
+          {"allocation", f.allocation},
+          {"count", f.count},
+          {"sites", sites}};
+}
+
+Json json_of(const CheckSummary& s) {
+  return {{"kernels", s.kernels},
+          {"launches", s.launches},
+          {"unchecked_launches", s.unchecked_launches},
+          {"dropped", s.dropped},
+          {"tools", s.tools}};
+}
+
+std::string dump(const Json& j, int indent) {
+  return j.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Finding finding_of(const Json& j) {
+  Finding f;
+  f.id = j.value("id", uint64_t{0});
+  f.kind = j.value("kind", "");
+  const std::string severity = j.value("severity", "error");
+  f.severity = severity == "error"     ? Severity::error
+               : severity == "warning" ? Severity::warning
+                                       : Severity::note;
+  f.kernel = j.value("kernel", "");
+  f.message = j.value("message", "");
+  f.advice = j.value("advice", "");
+  f.where = j.value("first", "");
+  f.allocation = j.value("allocation", "");
+  f.count = j.value("count", uint64_t{1});
+  for (const Json& s : j.value("sites", Json::array()))
+    f.sites.push_back({s.value("file", ""), s.value("line", 0u), s.value("instruction", ""),
+                       s.value("role", "")});
+  return f;
+}
+
+}  // namespace
+
+std::string findings_json(const CheckResult& result) {
+  Json findings = Json::array();
+  for (const Finding& f : result.findings) findings.push_back(json_of(f));
+  return dump({{"schema", "tilewright.check"},
+               {"version", kFindingsVersion},
+               {"checked", json_of(result.checked)},
+               {"findings", findings}},
+              2) +
+         "\n";
+}
+
+std::string findings_sarif(const CheckResult& result, std::string_view tool_version) {
+  Json results = Json::array(), rules = Json::array();
+  std::vector<std::string> kinds;
+  for (const Finding& f : result.findings) {
+    if (std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end()) {
+      kinds.push_back(f.kind);
+      rules.push_back(
+          {{"id", f.kind},
+           {"shortDescription", {{"text", std::string(tool_of(f.kind)) + ": " + f.kind}}}});
+    }
+    auto location = [](const FindingSite& s) {
+      Json l = {{"physicalLocation", {{"artifactLocation", {{"uri", s.file}}}}},
+                {"message", {{"text", s.role}}}};
+      if (s.line != 0) l["physicalLocation"]["region"] = {{"startLine", s.line}};
+      return l;
+    };
+    Json r = {{"ruleId", f.kind},
+              {"level", severity_word(f.severity)},
+              {"message", {{"text", f.message + ". " + f.advice + "."}}},
+              {"occurrenceCount", std::max<uint64_t>(1, f.count)}};
+    Json locations = Json::array(), related = Json::array();
+    if (!f.sites.empty()) locations.push_back(location(f.sites[0]));
+    for (size_t i = 1; i < f.sites.size(); ++i) related.push_back(location(f.sites[i]));
+    r["locations"] = locations;
+    if (!related.empty()) r["relatedLocations"] = related;
+    results.push_back(r);
+  }
+  const Json driver = {{"name", "tilewright"}, {"version", tool_version}, {"rules", rules}};
+  Json run;
+  run["tool"]["driver"] = driver;
+  run["results"] = results;
+  Json sarif;
+  sarif["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";
+  sarif["version"] = "2.1.0";
+  sarif["runs"] = Json::array({run});
+  return dump(sarif, 2) + "\n";
+}
+
+std::string finding_line(const Finding& finding) {
+  return dump({{"pid", uint64_t(getpid())}, {"finding", json_of(finding)}}, -1) + "\n";
+}
+
+std::string summary_line(const CheckResult& result) {
+  Json counts = Json::array();
+  for (const Finding& f : result.findings) counts.push_back({f.id, f.count});
+  return dump({{"pid", uint64_t(getpid())},
+               {"counts", counts},
+               {"checked", json_of(result.checked)}},
+              -1) +
+         "\n";
+}
+
+void FindingsReader::read(std::string_view text) {
+  rest_ += text;
+  size_t at = 0;
+  for (size_t end; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1)
+    line(std::string_view(rest_).substr(at, end - at));
+  rest_.erase(0, at);
+}
+
+void FindingsReader::line(std::string_view text) {
+  const Json j = Json::parse(text, nullptr, false);
+  if (j.is_discarded() || !j.is_object()) return;
+  const uint64_t pid = j.value("pid", uint64_t{0});
+  Process* process = nullptr;
+  for (Process& p : processes_)
+    if (p.pid == pid) process = &p;
+  if (process == nullptr) process = &processes_.emplace_back(Process{pid, {}});
+  if (j.contains("finding")) {
+    process->findings.push_back(result_.findings.size());
+    result_.findings.push_back(finding_of(j["finding"]));
+    result_.findings.back().id = result_.findings.size() - 1;
+  }
+  if (j.contains("counts"))
+    for (const Json& c : j["counts"]) {
+      const size_t id = c[0].get<size_t>();
+      if (id < process->findings.size())
+        result_.findings[process->findings[id]].count = c[1].get<uint64_t>();
+    }
+  if (j.contains("checked")) {
+    const Json& c = j["checked"];
+    ++summaries_;
+    result_.checked.kernels += c.value("kernels", uint64_t{0});
+    result_.checked.launches += c.value("launches", uint64_t{0});
+    result_.checked.unchecked_launches += c.value("unchecked_launches", uint64_t{0});
+    result_.checked.dropped += c.value("dropped", uint64_t{0});
+    result_.checked.tools = c.value("tools", std::vector<std::string>{});
+  }
+}
+
+CheckResult FindingsReader::result() const { return result_; }
+
+}  // namespace tw::report

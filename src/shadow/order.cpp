@@ -1,0 +1,275 @@
+#include "shadow/order.h"
+
+#include <algorithm>
+
+namespace tw::shadow {
+namespace {
+
+constexpr size_t kSearchLimit = 1 << 14;  // objects looked at for one question
+
+bool knows(const std::vector<Known>& list, uint32_t warp, uint32_t lane, uint32_t time) {
+  for (const Known& k : list)
+    if (k.warp == warp && ((k.lanes >> lane) & 1) && time < k.time) return true;
+  return false;
+}
+
+}  // namespace
+
+// ---- one CTA ----
+
+void CtaOrder::begin(uint32_t cta, uint32_t threads) {
+  cta_ = cta;
+  threads_ = threads;
+  epoch_ = 1;
+  partial_ = false;
+  fenced_epoch_ = 0;
+  const size_t warps = (threads + 31) / 32;
+  times_.assign(warps, 1);
+  base_.reset();
+  views_.clear();
+  touched_.clear();
+  fences_.clear();
+  fenced_threads_ = 0;
+  pending_.clear();
+  meetings_.clear();
+  converged_.assign(warps, {});
+}
+
+void CtaOrder::add(std::vector<Known>& list, Known k) {
+  for (Known& old : list) {
+    if (old.warp != k.warp) continue;
+    if (old.time >= k.time && (k.lanes & ~old.lanes) == 0) return;
+    if (old.time <= k.time && (old.lanes & ~k.lanes) == 0) {
+      old = k;
+      return;
+    }
+  }
+  list.push_back(k);
+}
+
+void CtaOrder::add(std::vector<Acquired>& list, Acquired a) {
+  if (a.from >= a.to) return;
+  for (Acquired& old : list) {
+    if (old.object != a.object || old.wide != a.wide || a.from > old.to || old.from > a.to)
+      continue;
+    old.from = std::min(old.from, a.from);
+    old.to = std::max(old.to, a.to);
+    return;
+  }
+  list.push_back(a);
+}
+
+void CtaOrder::merge(View& to, const View& from) {
+  for (const Known& k : from.local) add(to.local, k);
+  for (const Acquired& a : from.remote) add(to.remote, a);
+}
+
+void CtaOrder::set_view(uint32_t thread, ViewPtr v) {
+  if (views_.empty()) views_.resize((threads_ + 31) / 32 * 32);
+  if (!views_[thread]) touched_.push_back(thread);
+  views_[thread] = std::move(v);
+  partial_ = true;
+}
+
+void CtaOrder::barrier_all() {
+  if (!touched_.empty()) {
+    View all;
+    if (base_) all.remote = base_->remote;
+    const View* last = nullptr;
+    for (uint32_t t : touched_) {
+      if (views_[t].get() != last)
+        for (const Acquired& a : views_[t]->remote) add(all.remote, a);
+      last = views_[t].get();
+    }
+    for (uint32_t t : touched_) views_[t].reset();
+    touched_.clear();
+    base_ = all.remote.empty() ? nullptr : std::make_shared<const View>(std::move(all));
+  }
+  ++epoch_;
+  partial_ = false;
+  if (fenced_threads_ >= threads_) fenced_epoch_ = epoch_;
+  fenced_threads_ = 0;
+  meetings_.clear();
+}
+
+void CtaOrder::barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes, bool waits) {
+  Meeting& m = meetings_[barrier];
+  add(m.here, {warp, lanes, ++times_[warp]});
+  const View* last = nullptr;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
+    if (waits) m.waiting.push_back(thread);
+    const View* v = view(thread).get();
+    if (v != nullptr && v != last) merge(m.view, *v);
+    last = v;
+  }
+}
+
+void CtaOrder::barrier_complete(uint32_t barrier) {
+  auto it = meetings_.find(barrier);
+  if (it == meetings_.end()) return;
+  Meeting m = std::move(it->second);
+  meetings_.erase(it);
+  for (const Known& k : m.here) add(m.view.local, k);
+  auto v = std::make_shared<const View>(std::move(m.view));
+  for (uint32_t thread : m.waiting) set_view(thread, v);
+}
+
+void CtaOrder::warp_sync(uint32_t warp, uint32_t lanes) {
+  View all;
+  const View* last = nullptr;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const View* v = view(warp * 32 + uint32_t(__builtin_ctz(left))).get();
+    if (v != nullptr && v != last) merge(all, *v);
+    last = v;
+  }
+  add(all.local, {warp, lanes, ++times_[warp]});
+  auto v = std::make_shared<const View>(std::move(all));
+  for (uint32_t left = lanes; left != 0; left &= left - 1)
+    set_view(warp * 32 + uint32_t(__builtin_ctz(left)), v);
+}
+
+void CtaOrder::converge(uint32_t warp, uint32_t lanes) {
+  add(converged_[warp], {warp, lanes, ++times_[warp]});
+}
+
+bool CtaOrder::converged(uint32_t warp, uint32_t a, uint32_t b, uint32_t time) const {
+  const uint32_t both = 1u << a | 1u << b;
+  for (const Known& k : converged_[warp])
+    if ((both & ~k.lanes) == 0 && time < k.time) return true;
+  return false;
+}
+
+// ---- all CTAs ----
+
+void Order::clear() {
+  index_.clear();
+  objects_.clear();
+  retired_.clear();
+}
+
+uint32_t Order::find(uint64_t object) {
+  auto [it, fresh] = index_.try_emplace(object, uint32_t(objects_.size()));
+  if (fresh) objects_.emplace_back();
+  return it->second;
+}
+
+void Order::append(uint32_t object, Entry e) {
+  Object& o = objects_[object];
+  const uint32_t at = uint32_t(o.log.size());
+  o.by_cta[e.at.cta].push_back(at);
+  if (e.view && !e.view->remote.empty()) o.chained.push_back(at);
+  o.log.push_back(std::move(e));
+}
+
+void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool release, bool wide,
+                         bool read_modify_write) {
+  const uint32_t o = find(object);
+  if (!read_modify_write) objects_[o].base = uint32_t(objects_[o].log.size());
+  if (release) {
+    const uint32_t time = ++c.times_[thread / 32];
+    append(o, {{c.cta_, thread, c.epoch_, time}, wide, c.view(thread)});
+    return;
+  }
+  const CtaOrder::Fence* f =
+      c.fences_.empty() || c.fences_[thread].epoch == 0 ? nullptr : &c.fences_[thread];
+  if (c.fenced_epoch_ != 0 && (f == nullptr || f->epoch < c.fenced_epoch_))
+    append(o, {{c.cta_, thread, c.fenced_epoch_, 0}, wide, c.base_});
+  else if (f != nullptr)
+    append(o, {{c.cta_, thread, f->epoch, f->time}, wide && f->wide, f->view});
+}
+
+void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquires, bool wide) {
+  const uint32_t o = find(object);
+  const Acquired a{o, objects_[o].base, uint32_t(objects_[o].log.size()), wide};
+  if (a.from >= a.to) return;
+  if (acquires) {
+    acquire(c, thread, a);
+    return;
+  }
+  if (c.pending_.empty()) c.pending_.resize((c.threads_ + 31) / 32 * 32);
+  for (CtaOrder::Pending& p : c.pending_[thread]) {
+    if (p.object != a.object || p.wide != wide || a.from > p.to) continue;
+    p.to = a.to;
+    return;
+  }
+  c.pending_[thread].push_back({a.object, a.from, a.to, wide});
+}
+
+void Order::acquire(CtaOrder& c, uint32_t thread, Acquired a) {
+  const ViewPtr& have = c.view(thread);
+  if (have)
+    for (const Acquired& old : have->remote)
+      if (old.object == a.object && old.wide == a.wide && old.from <= a.from && a.to <= old.to)
+        return;
+  View v = have ? *have : View{};
+  CtaOrder::add(v.remote, a);
+  c.set_view(thread, std::make_shared<const View>(std::move(v)));
+  ++generation_;
+}
+
+void Order::fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide) {
+  if (c.fences_.empty()) c.fences_.resize((c.threads_ + 31) / 32 * 32);
+  const uint32_t time = ++c.times_[warp];
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
+    if (!c.pending_.empty()) {
+      for (const CtaOrder::Pending& p : c.pending_[thread])
+        acquire(c, thread, {p.object, p.from, p.to, p.wide && wide});
+      c.pending_[thread].clear();
+    }
+    CtaOrder::Fence& f = c.fences_[thread];
+    if (wide && !(f.epoch == c.epoch_ && f.wide)) ++c.fenced_threads_;
+    f = {c.epoch_, time, wide, c.view(thread)};
+  }
+}
+
+bool Order::covers(const Entry& e, const Moment& m) {
+  if (e.at.cta != m.cta) return false;
+  if (m.epoch != e.at.epoch) return m.epoch < e.at.epoch;
+  if (m.thread == e.at.thread && m.time < e.at.time) return true;
+  return e.view && knows(e.view->local, m.thread / 32, m.thread % 32, m.time);
+}
+
+bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
+  if (m.cta == c.cta_ && (m.thread == thread || m.epoch < c.epoch_)) return true;
+  if (m.cta < retired_.size() && retired_[m.cta]) return true;
+  const ViewPtr& mine = c.view(thread);
+  if (!mine) return false;
+  if (m.cta == c.cta_ && knows(mine->local, m.thread / 32, m.thread % 32, m.time)) return true;
+  // What was released to this thread: directly, then through what the releasing threads had
+  // acquired.
+  std::vector<std::pair<const Acquired*, uint32_t>> work;  // with the CTA that acquired
+  std::vector<Acquired> seen;
+  for (const Acquired& a : mine->remote) work.push_back({&a, c.cta_});
+  for (size_t i = 0; i < work.size() && i < kSearchLimit; ++i) {
+    const auto [a, by] = work[i];
+    bool known = false;
+    for (const Acquired& s : seen)
+      known = known ||
+              (s.object == a->object && s.wide == a->wide && s.from <= a->from && a->to <= s.to);
+    if (known) continue;
+    seen.push_back(*a);
+    const Object& o = objects_[a->object];
+    if (auto it = o.by_cta.find(m.cta); it != o.by_cta.end()) {
+      const std::vector<uint32_t>& at = it->second;
+      auto end = std::lower_bound(at.begin(), at.end(), a->to);
+      for (uint32_t steps = 0; end != at.begin() && steps < 64; ++steps) {
+        --end;
+        if (*end < a->from) break;
+        const Entry& e = o.log[*end];
+        if ((e.at.cta == by || (a->wide && e.wide)) && covers(e, m)) return true;
+      }
+    }
+    for (uint32_t at : o.chained) {
+      if (at < a->from || at >= a->to) continue;
+      const Entry& e = o.log[at];
+      if (e.at.cta != by && !(a->wide && e.wide)) continue;
+      for (const Acquired& next : e.view->remote) work.push_back({&next, e.at.cta});
+      if (work.size() > kSearchLimit) break;
+    }
+  }
+  return false;
+}
+
+}  // namespace tw::shadow

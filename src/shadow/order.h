@@ -1,0 +1,155 @@
+// Which accesses of a launch are ordered: happens-before, independent of the schedule that was
+// picked.
+//
+// Program order, CTA barriers (all threads, or those that take part), __syncwarp, and
+// release-acquire through strong accesses and fences, each with its scope. Lanes of a warp are not
+// ordered by lockstep.
+//
+// Full vector clocks for a million threads are out of reach, and hardly ever needed: almost every
+// kernel orders its threads by barriers of the whole CTA. So time in a CTA is counted in epochs
+// (such barriers); within an epoch each warp has a clock that ticks at whatever may hand its past
+// to others, and a thread holds a View of what it knows beyond that: lanes of its CTA up to a tick,
+// and ranges of the logs of synchronisation objects. Each release appends to its object's log; an
+// acquire notes how far it has read. Both are O(1), however many CTAs meet at one counter.
+//
+// Limits: scope .cluster counts as .gpu; one order for all addresses (no proxies).
+// Tested by tests/unit/shadow/races_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace tw::shadow {
+
+// When a thread did something.
+struct Moment {
+  uint32_t cta = 0;
+  uint32_t thread = 0;
+  uint32_t epoch = 0;
+  uint32_t time = 0;  // its warp's clock
+};
+
+struct Known {
+  uint32_t warp, lanes, time;
+};  // what these lanes did before `time`
+struct Acquired {
+  uint32_t object, from, to;
+  bool wide;
+};
+struct View {
+  std::vector<Known> local;
+  std::vector<Acquired> remote;
+};
+using ViewPtr = std::shared_ptr<const View>;
+
+class Order;
+
+// The clocks of one CTA.
+class CtaOrder {
+ public:
+  void begin(uint32_t cta, uint32_t threads);
+  Moment now(uint32_t thread) const { return {cta_, thread, epoch_, times_[thread / 32]}; }
+  uint32_t epoch() const { return epoch_; }
+  uint32_t time(uint32_t warp) const { return times_[warp]; }
+  uint32_t cta() const { return cta_; }
+  uint32_t threads() const { return threads_; }
+  // True while nothing but whole-CTA barriers and program order has ordered threads in this epoch.
+  bool plain() const { return !partial_; }
+
+  void barrier_all();  // every live thread has waited
+  void barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes,
+                      bool waits);  // a barrier of some threads
+  void barrier_complete(uint32_t barrier);
+  void warp_sync(uint32_t warp, uint32_t lanes);  // complete
+  void converge(uint32_t warp, uint32_t lanes);   // shfl, vote, ...: complete
+  // Lanes `a` and `b` of a warp have converged since `time`.
+  bool converged(uint32_t warp, uint32_t a, uint32_t b, uint32_t time) const;
+
+ private:
+  friend class Order;
+  struct Fence {
+    uint32_t epoch = 0, time = 0;
+    bool wide = false;
+    ViewPtr view;
+  };
+  struct Pending {
+    uint32_t object, from, to;
+    bool wide;
+  };
+  struct Meeting {
+    std::vector<Known> here;
+    std::vector<uint32_t> waiting;
+    View view;
+  };
+
+  const ViewPtr& view(uint32_t thread) const {
+    return !views_.empty() && views_[thread] ? views_[thread] : base_;
+  }
+  void set_view(uint32_t thread, ViewPtr v);
+  static void merge(View& to, const View& from);
+  static void add(std::vector<Known>& list, Known k);
+  static void add(std::vector<Acquired>& list, Acquired a);
+
+  uint32_t cta_ = 0, threads_ = 0, epoch_ = 1;
+  bool partial_ = false;
+  uint32_t fenced_epoch_ = 0;  // every thread has passed a wide fence and then a barrier: accesses
+                               // of earlier epochs are fenced
+  std::vector<uint32_t> times_;    // by warp; never go back
+  ViewPtr base_;                   // what all threads know of other CTAs
+  std::vector<ViewPtr> views_;     // by thread; empty until one knows more than base_
+  std::vector<uint32_t> touched_;  // threads that have a view of their own
+  std::vector<Fence> fences_;      // by thread; empty until the first fence
+  uint32_t fenced_threads_ = 0;    // with a wide fence in this epoch
+  std::vector<std::vector<Pending>>
+      pending_;  // by thread: strong reads that a fence would turn into acquires
+  std::unordered_map<uint32_t, Meeting> meetings_;
+  std::vector<std::vector<Known>> converged_;  // by warp: lanes that have met, and when
+};
+
+// Synchronisation objects (addresses of strong accesses) of a launch.
+class Order {
+ public:
+  void clear();
+  // A strong access to an object. `wide`: scope .gpu or more. `release`, `acquire`: the access's
+  // own ordering; without them, fences before a write and after a read do the same.
+  void strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool release, bool wide,
+                    bool read_modify_write);
+  void strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquire, bool wide);
+  void fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide);
+
+  // Whether what happened at `m` comes before what `thread` of `c` does now.
+  bool ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const;
+  // What this CTA did is over for everyone who is still to come (its kernel has ended).
+  void retire(uint32_t cta) {
+    if (cta >= retired_.size()) retired_.resize(cta + 1);
+    retired_[cta] = true;
+  }
+  // Ticks with every acquire that may have ordered CTAs.
+  uint32_t generation() const { return generation_; }
+
+ private:
+  struct Entry {
+    Moment at;
+    bool wide;
+    ViewPtr view;
+  };
+  struct Object {
+    std::vector<Entry> log;
+    uint32_t base = 0;  // releases before this one have been overwritten
+    std::unordered_map<uint32_t, std::vector<uint32_t>> by_cta;
+    std::vector<uint32_t> chained;  // entries whose view holds acquires
+  };
+  uint32_t find(uint64_t object);
+  void append(uint32_t object, Entry e);
+  void acquire(CtaOrder& c, uint32_t thread, Acquired a);
+  static bool covers(const Entry& e, const Moment& m);
+
+  std::unordered_map<uint64_t, uint32_t> index_;
+  std::vector<Object> objects_;
+  uint32_t generation_ = 0;
+  std::vector<bool> retired_;
+};
+
+}  // namespace tw::shadow

@@ -1,0 +1,101 @@
+// Findings as text, JSON, SARIF and lines on the pipe, and what suppressions leave out.
+#include "report/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tw::report {
+namespace {
+
+using testing::HasSubstr;
+
+CheckResult example() {
+  Finding race;
+  race.kind = "race-shared";
+  race.kernel = "_Z4gemmPf";
+  race.message = "read after write";
+  race.advice = "put __syncthreads() between the two accesses";
+  race.where = "block (0, 0, 0)";
+  race.count = 7;
+  race.sites = {{"dir/gemm.cu", 21, "st.shared.f32 [%r1], %f1;", "write"},
+                {"dir/gemm.cu", 23, "ld.shared.f32 %f2, [%r2];", "read"}};
+  Finding note;
+  note.id = 1;
+  note.kind = "race-global";
+  note.severity = Severity::note;
+  note.message = "the same value";
+  CheckResult r;
+  r.findings = {note, race};
+  r.findings[0].id = 0, r.findings[1].id = 1;
+  r.checked = {1, 3, 0, {"memcheck", "racecheck"}, 0};
+  return r;
+}
+
+TEST(Findings, TextShowsBothSourceLinesAndWhatWasChecked) {
+  FindingsTextOptions options;
+  options.source = [](const std::string&, uint32_t line) -> std::optional<std::string> {
+    return line == 21 ? "  a = b;" : "\tsum += a;";
+  };
+  const std::string text = findings_text(example(), options);
+  EXPECT_LT(text.find("error: race-shared: read after write"), text.find("note: race-global"));
+  EXPECT_THAT(text, HasSubstr("--> dir/gemm.cu:21\n   21 |   a = b;\n      |   ^~~~~~ write\n"));
+  EXPECT_THAT(text, HasSubstr("   23 |     sum += a;\n"));
+  EXPECT_THAT(text, HasSubstr("= kernel: gemm(float*)\n"));
+  EXPECT_THAT(text, HasSubstr("= seen 7 times\n"));
+  EXPECT_THAT(text, HasSubstr("tilewright: checked 3 launches of 1 kernel with memcheck, "
+                              "racecheck: 1 error, 1 note\n"));
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+  options.color = true;
+  EXPECT_NE(findings_text(example(), options).find("\033[1;31merror"), std::string::npos);
+}
+
+TEST(Findings, JsonAndSarifHoldSitesAndCounts) {
+  const auto json = nlohmann::json::parse(findings_json(example()));
+  EXPECT_EQ(json["version"], kFindingsVersion);
+  EXPECT_EQ(json["findings"][1]["sites"][1]["line"], 23);
+  EXPECT_EQ(json["findings"][1]["count"], 7);
+  EXPECT_EQ(json["checked"]["launches"], 3);
+  const auto sarif = nlohmann::json::parse(findings_sarif(example(), "1.0"));
+  const auto& result = sarif["runs"][0]["results"][1];
+  EXPECT_EQ(sarif["version"], "2.1.0");
+  EXPECT_EQ(result["level"], "error");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 21);
+  EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "dir/gemm.cu");
+}
+
+TEST(Findings, ThePipeCarriesThemInPieces) {
+  CheckResult sent = example();
+  std::string stream;
+  for (Finding f : sent.findings) {
+    f.count = 1;
+    stream += finding_line(f);
+  }
+  FindingsReader reader;
+  for (char c : stream) reader.read({&c, 1});
+  EXPECT_FALSE(reader.complete());  // killed here, nothing but counts would be lost
+  EXPECT_EQ(reader.result().findings.size(), 2u);
+  reader.read("not JSON\n");
+  reader.read(summary_line(sent));
+  EXPECT_TRUE(reader.complete());
+  EXPECT_EQ(findings_json(reader.result()), findings_json(sent));
+}
+
+TEST(Findings, Suppressions) {
+  const Finding race = example().findings[1];
+  auto rules = [](const char* text) { return *parse_suppressions(text, "s.txt"); };
+  EXPECT_TRUE(suppressed(race, rules("# known\nrace-* *gemm* gemm.cu:23\n")));
+  EXPECT_TRUE(suppressed(race, rules("* * *")));
+  EXPECT_TRUE(suppressed(race, rules(suppression_for(race).c_str())));
+  EXPECT_FALSE(suppressed(race, rules("race-shared * gemm.cu:2")));
+  EXPECT_FALSE(suppressed(race, rules("race-global * *")));
+  EXPECT_FALSE(suppressed(race, {}));
+  const auto bad = parse_suppressions("a b c\nrace-shared\n", "s.txt");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_THAT(bad.error().to_string(), HasSubstr("s.txt:2"));
+}
+
+}  // namespace
+}  // namespace tw::report

@@ -1,0 +1,269 @@
+// The race detector's core, by hand: two threads and a few bytes at a time.
+#include "shadow/races.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::shadow {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string word(const Race& r) {
+  auto letter = [](AccessType t) {
+    return t == AccessType::read ? "R" : t == AccessType::write ? "W" : "A";
+  };
+  return std::string(letter(r.first.type)) + std::to_string(r.first.site) + letter(r.second.type) +
+         std::to_string(r.second.site) + (r.converged ? "c" : "");
+}
+
+class RacesTest : public testing::Test {
+ protected:
+  Races races{[this](const Race& r) {
+    if (found.empty() || found.back() != word(r)) found.push_back(word(r));
+  }};
+  std::vector<std::string> found;
+
+  static WarpAccess one(uint32_t thread, AccessType type, uint64_t* offsets, uint64_t offset,
+                        uint32_t site, uint32_t bytes = 4) {
+    WarpAccess a;
+    a.warp = thread / 32;
+    a.lanes = 1u << thread % 32;
+    a.site = site;
+    a.type = type;
+    a.bytes = bytes;
+    for (int i = 0; i < 32; ++i) offsets[i] = offset;
+    a.offsets = offsets;
+    return a;
+  }
+};
+
+class SharedRaces : public RacesTest {
+ protected:
+  SharedRaces() { races.shared_begin(s, 0, 128, 256); }
+  void go(uint32_t thread, AccessType type, uint64_t offset, uint32_t site, uint32_t bytes = 4,
+          bool strong = false) {
+    uint64_t offsets[32];
+    WarpAccess a = one(thread, type, offsets, offset, site, bytes);
+    a.strong = strong;
+    races.access_shared(s, a);
+  }
+  Races::Shared s;
+};
+
+TEST_F(SharedRaces, BarriersOrder) {
+  go(0, AccessType::write, 0, 1);
+  races.barrier_all(s);
+  go(40, AccessType::read, 0, 2);
+  races.barrier_all(s);
+  go(80, AccessType::write, 0, 3);
+  races.barrier_all(s);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(SharedRaces, EitherOrderOfReadAndWriteIsFound) {
+  go(0, AccessType::write, 0, 1);
+  go(40, AccessType::read, 0, 2);
+  races.barrier_all(s);
+  EXPECT_THAT(found, ElementsAre("W1R2"));
+  found.clear();
+  go(40, AccessType::read, 8, 2);
+  go(0, AccessType::write, 8, 1);
+  races.barrier_all(s);
+  EXPECT_THAT(found, ElementsAre("R2W1"));
+}
+
+TEST_F(SharedRaces, TwoWritersAndNeighbouringBytes) {
+  go(0, AccessType::write, 0, 1);
+  go(40, AccessType::write, 0, 2);
+  EXPECT_THAT(found, ElementsAre("W1W2"));
+  found.clear();
+  races.barrier_all(s);
+  go(0, AccessType::write, 16, 1, 1);
+  go(40, AccessType::write, 17, 2, 1);
+  go(50, AccessType::read, 18, 3, 2);
+  races.barrier_all(s);
+  EXPECT_THAT(found, IsEmpty());
+  go(0, AccessType::write, 16, 1, 2);
+  go(40, AccessType::write, 17, 2, 1);
+  EXPECT_THAT(found, ElementsAre("W1W2"));
+}
+
+TEST_F(SharedRaces, AtomicsAgainstAtomicsButNotAgainstPlain) {
+  go(0, AccessType::atomic, 0, 1, 4, true);
+  go(40, AccessType::atomic, 0, 1, 4, true);
+  races.barrier_all(s);
+  EXPECT_THAT(found, IsEmpty());
+  go(0, AccessType::atomic, 0, 1, 4, true);
+  go(40, AccessType::atomic, 0, 1, 4, true);
+  go(40, AccessType::read, 0, 2);  // the other thread's atomic is not ordered before this
+  races.barrier_all(s);
+  EXPECT_THAT(found, ElementsAre("A1R2"));
+}
+
+TEST_F(SharedRaces, WarpSyncOrdersItsLanesOnly) {
+  go(0, AccessType::write, 0, 1);
+  races.settle(s);
+  s.order.warp_sync(0, 0xff);
+  go(1, AccessType::read, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+  go(9, AccessType::read, 0, 3);
+  EXPECT_THAT(found, ElementsAre("W1R3"));
+  found.clear();
+  go(33, AccessType::read, 0, 4);
+  EXPECT_THAT(found, ElementsAre("W1R4"));
+}
+
+TEST_F(SharedRaces, ConvergenceIsNoOrder) {
+  go(0, AccessType::write, 0, 1);
+  races.settle(s);
+  s.order.converge(0, 0xffffffff);
+  go(1, AccessType::read, 0, 2);
+  races.barrier_all(s);
+  EXPECT_THAT(found, ElementsAre("W1R2c"));
+}
+
+TEST_F(SharedRaces, NamedBarrierOrdersThoseWhoTakePart) {
+  go(0, AccessType::write, 0, 1);
+  races.settle(s);
+  s.order.barrier_arrive(1, 0, ~0u, false);  // warp 0 arrives and goes on
+  go(0, AccessType::write, 4, 2);
+  s.order.barrier_arrive(1, 1, ~0u, true);
+  s.order.barrier_complete(1);
+  go(32, AccessType::read, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+  go(32, AccessType::read, 4, 4);  // written after the arrival
+  EXPECT_THAT(found, ElementsAre("W2R4"));
+  found.clear();
+  go(64, AccessType::read, 0, 5);  // takes no part
+  EXPECT_THAT(found, ElementsAre("W1R5"));
+}
+
+TEST_F(SharedRaces, ANewCtaStartsClean) {
+  go(0, AccessType::write, 0, 1);
+  races.shared_begin(s, 1, 128, 256);
+  go(40, AccessType::read, 0, 2);
+  races.barrier_all(s);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+class GlobalRaces : public RacesTest {
+ protected:
+  GlobalRaces() {
+    cells.reset(256);
+    for (uint32_t i = 0; i < 4; ++i) cta[i].begin(i, 64);
+  }
+  void go(uint32_t c, uint32_t thread, AccessType type, uint64_t offset, uint32_t site,
+          bool strong = false, bool wide = true) {
+    uint64_t offsets[32];
+    WarpAccess a = one(thread, type, offsets, offset, site);
+    a.strong = strong;
+    a.wide = wide;
+    races.access_global(cells, cta[c], a);
+  }
+  Cells cells;
+  CtaOrder cta[4];
+};
+
+TEST_F(GlobalRaces, BlocksAreOrderedByLaunchesOnly) {
+  go(0, 0, AccessType::write, 0, 1);
+  go(1, 0, AccessType::read, 0, 2);
+  EXPECT_THAT(found, ElementsAre("W1R2"));
+  found.clear();
+  races.launch_end();
+  for (uint32_t i = 0; i < 4; ++i) cta[i].begin(i, 64);
+  go(2, 0, AccessType::write, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(GlobalRaces, ReadersOfManyBlocksThenAWriter) {
+  for (uint32_t c = 0; c < 3; ++c) go(c, 0, AccessType::read, 0, 1);
+  cta[0].barrier_all();
+  go(0, 5, AccessType::write, 0, 2);  // ordered after its own block's reader, not after the others
+  EXPECT_THAT(found, ElementsAre("R1W2"));
+}
+
+TEST_F(GlobalRaces, OneBlockAndItsBarrier) {
+  go(0, 0, AccessType::read, 0, 1);
+  go(0, 1, AccessType::read, 0, 1);
+  cta[0].barrier_all();
+  go(0, 5, AccessType::write, 0, 2);
+  cta[0].barrier_all();
+  go(0, 6, AccessType::read, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+// Block 0: data, fence, flag; block 1: flag, fence, data.
+TEST_F(GlobalRaces, FencesAroundAFlagOrderBlocks) {
+  go(0, 0, AccessType::write, 0, 1);
+  races.order().fence(cta[0], 0, 1, true);
+  races.order().strong_write(cta[0], 0, 100, false, true, false);
+  go(0, 0, AccessType::write, 8, 3);  // after the flag: not released
+  races.order().strong_read(cta[1], 7, 100, false, true);
+  races.order().fence(cta[1], 0, 1u << 7, true);
+  go(1, 7, AccessType::read, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+  go(1, 8, AccessType::read, 0, 4);  // another thread, no barrier yet
+  EXPECT_THAT(found, ElementsAre("W1R4"));
+  found.clear();
+  go(1, 7, AccessType::read, 8, 5);
+  EXPECT_THAT(found, ElementsAre("W3R5"));
+  found.clear();
+  cta[1].barrier_all();
+  go(1, 9, AccessType::read, 0, 6);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(GlobalRaces, FencesOfBlockScopeDoNotOrderBlocks) {
+  go(0, 0, AccessType::write, 0, 1);
+  races.order().fence(cta[0], 0, 1, false);
+  races.order().strong_write(cta[0], 0, 100, false, true, false);
+  races.order().strong_read(cta[1], 7, 100, true, true);
+  go(1, 7, AccessType::read, 0, 2);
+  EXPECT_THAT(found, ElementsAre("W1R2"));
+}
+
+TEST_F(GlobalRaces, ReleaseAndAcquireAreTransitive) {
+  go(0, 0, AccessType::write, 0, 1);
+  races.order().strong_write(cta[0], 0, 100, true, true, false);
+  races.order().strong_read(cta[1], 0, 100, true, true);
+  races.order().strong_write(cta[1], 0, 200, true, true, false);
+  races.order().strong_read(cta[2], 0, 200, true, true);
+  go(2, 0, AccessType::read, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+  // A store that releases nothing takes the flag's past away.
+  races.order().strong_write(cta[3], 0, 200, false, true, false);
+  races.order().strong_read(cta[3], 1, 200, true, true);
+  go(3, 1, AccessType::read, 0, 3);
+  EXPECT_THAT(found, ElementsAre("W1R3"));
+}
+
+TEST_F(GlobalRaces, AtomicsOfBlockScopeRaceAcrossBlocks) {
+  go(0, 0, AccessType::atomic, 0, 1, true, false);
+  go(0, 1, AccessType::atomic, 0, 1, true, false);
+  EXPECT_THAT(found, IsEmpty());
+  go(1, 0, AccessType::atomic, 0, 1, true, false);
+  EXPECT_THAT(found, ElementsAre("A1A1"));
+}
+
+// A counter at which every block arrives (grid.sync): data of all blocks is visible to all.
+TEST_F(GlobalRaces, EveryBlockMeetsAtACounter) {
+  for (uint32_t c = 0; c < 4; ++c) {
+    go(c, 3, AccessType::write, 16 * c, 1);
+    cta[c].barrier_all();
+    races.order().fence(cta[c], 0, 1, true);
+    races.order().strong_read(cta[c], 0, 100, false, true);
+    races.order().strong_write(cta[c], 0, 100, false, true, true);
+  }
+  for (uint32_t c = 0; c < 4; ++c) {
+    races.order().strong_read(cta[c], 0, 100, false, true);
+    races.order().fence(cta[c], 0, 1, true);
+    cta[c].barrier_all();
+    for (uint32_t other = 0; other < 4; ++other) go(c, 5, AccessType::read, 16 * other, 2);
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tw::shadow
