@@ -13,7 +13,9 @@ namespace {
 
 // Immediate post-dominators after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm",
 // on the reversed graph; node `n` is the kernel's end.
-void post_dominators(std::vector<IrBlock>& blocks) {
+// `may_exit`: blocks that end in a guarded exit. Those edges count only for loops with no other way out
+// (`for (;;) { ... if (done) return; ... }`).
+void post_dominators(std::vector<IrBlock>& blocks, const std::vector<bool>& may_exit) {
   const uint32_t n = uint32_t(blocks.size());
   std::vector<std::vector<uint32_t>> to_end(1);
   std::vector<uint32_t> order;       // reverse graph, post-order
@@ -44,9 +46,10 @@ void post_dominators(std::vector<IrBlock>& blocks) {
   };
   for (uint32_t b = 0; b < n; ++b)
     if (ends[b] && !seen[b]) visit_from(b);
-  // Endless loops never reach the end: give each a way out.
-  for (uint32_t b = n; b-- > 0;)
-    if (!seen[b]) {
+  // Loops that reach the end only through a guarded exit, then endless ones: give each a way out.
+  for (bool any : {false, true})
+    for (uint32_t b = n; b-- > 0;) {
+      if (seen[b] || (!any && !may_exit[b])) continue;
       ends[b] = true;
       visit_from(b);
     }
@@ -137,7 +140,9 @@ void build_flow(Decoding& d) {
   }
   for (uint32_t b = 0; b < d.blocks.size(); ++b)
     for (uint32_t s : d.blocks[b].successors) d.blocks[s].predecessors.push_back(b);
-  post_dominators(d.blocks);
+  std::vector<bool> may_exit(d.blocks.size());
+  for (uint32_t b = 0; b < d.blocks.size(); ++b) may_exit[b] = d.code[d.blocks[b].end - 1].kind == IrKind::exit;
+  post_dominators(d.blocks, may_exit);
 }
 
 }  // namespace tw::emu

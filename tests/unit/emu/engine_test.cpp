@@ -141,6 +141,39 @@ TEST(Engine, BarrierReductions) {
   EXPECT_THAT(v, Each(10040u));
 }
 
+// A loop left only by a guarded exit has no natural post-dominator: lane 0 must not wait beyond the barrier.
+TEST(Engine, APersistentLoopWithABarrierAndALeader) {
+  auto v = KernelRunner().words(kPrologue + R"(
+    .shared .align 4 .b8 item[4];
+    mov.u32 %r1, item;
+    mov.u32 %r2, 0;
+    mov.u32 %value, 0;
+  LOOP:
+    setp.ne.u32 %p1, %tid32, 0;
+    @%p1 bra WAIT;
+    mov.u32 %r3, 0;
+  SPIN:
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p2, %r3, 2000;
+    @%p2 bra SPIN;
+    st.shared.u32 [%r1], %r2;
+  WAIT:
+    bar.sync 0;
+    ld.shared.u32 %r4, [%r1];
+    bar.sync 0;
+    add.u32 %value, %value, %r4;
+    add.u32 %r2, %r2, 1;
+    setp.gt.u32 %p3, %r4, 5;
+    @%p3 st.global.u32 [%out], %value;
+    @%p3 exit;
+    setp.eq.u32 %p4, %tid32, 0;
+    @!%p4 bra LOOP;
+    add.u32 %value, %value, 100;
+    bra LOOP;
+  )" + kEpilogue);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], i == 0 ? 621u : 21u);
+}
+
 TEST(Engine, ABarrierNobodyCanReleaseIsADeadlock) {
   KernelRunner r;
   ASSERT_TRUE(r.load(kPrologue + R"(
