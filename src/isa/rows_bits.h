@@ -69,6 +69,7 @@ struct Fns {
   static constexpr RowInfo info{.grammar = "fns.type", .operands = "d, mask, base, offset", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 60, .min_sm = 30, .manual = "integer-arithmetic-instructions-fns"};
   template <class T, class M> TW_INLINE static uint32_t lane(M, T mask, uint32_t base, int32_t offset) {
     if (offset == 0) return base < 32 && ((mask >> base) & 1) ? base : 0xffffffffu;
+    if (uint32_t(offset) == 0x80000000u) return 0;  // has no magnitude; what an H200 gives
     uint32_t left_to_find = offset < 0 ? 0u - uint32_t(offset) : uint32_t(offset);
     for (int64_t at = base; at >= 0 && at < 32; at += offset < 0 ? -1 : 1)
       if (((mask >> at) & 1) && --left_to_find == 0) return uint32_t(at);
@@ -76,18 +77,20 @@ struct Fns {
   }
 };
 
-// Position and length are the low bytes of b and c. A field that runs over the top is filled with the
+// Position and length are the low bytes of b and c; the 64-bit forms read all of them, as an H200 does
+// (the manual allows 0 to 255 only). A field that runs over the top is filled with the
 // sign (the field's, or the operand's top bit), or zeros.
 struct Bfe {
   static constexpr RowInfo info{.grammar = "bfe.type", .operands = "d, a, b, c", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-bfe"};
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b, uint32_t c) {
     using U = Unsigned<T>;
     constexpr uint32_t kTop = kBitsOf<T> - 1;
-    uint32_t position = b & 0xff, length = c & 0xff;
+    constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
+    uint32_t position = b & kRead, length = c & kRead;
     U field = U(right(U(a), position) & low_ones<U>(length));
     if constexpr (!kIsSigned<T>) return T(field);
     else {
-      uint32_t last = position + length - 1;
+      uint32_t last = position > kTop || length > kTop ? kTop : position + length - 1;
       bool sign = length != 0 && (right(U(a), last > kTop ? kTop : last) & 1);
       uint32_t room = position > kTop ? 0 : kTop + 1 - position;
       U fill = U(~low_ones<U>(length < room ? length : room));
@@ -98,8 +101,9 @@ struct Bfe {
 struct Bfi {
   static constexpr RowInfo info{.grammar = "bfi.type", .operands = "f, a, b, c, d", .types = kBits32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-bfi"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c, uint32_t d) {
-    uint32_t position = c & 0xff;
-    T mask = left(low_ones<T>(d & 0xff), position);
+    constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
+    uint32_t position = c & kRead;
+    T mask = left(low_ones<T>(d & kRead), position);
     return T((b & ~mask) | (left(a, position) & mask));
   }
 };

@@ -118,7 +118,7 @@ struct CvtIntFloat {
 struct CvtIntHalf {
   static constexpr RowInfo info{.grammar = "cvt.irnd{.ftz}{.sat}.type.type2", .operands = "d, a", .types = kCvtInts, .types2 = kScalarHalves, .category = Category::convert, .min_ptx = 42, .min_sm = 53, .manual = "data-movement-and-conversion-instructions-cvt"};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) { return int_of_float<D>(m[Field::rnd], widen(half_in(m, a))); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) { return int_of_float<D>(m[Field::rnd], widen(a)); }
 };
 
 // ---- float <- float ----
@@ -130,7 +130,11 @@ struct CvtF32F64 {
   static constexpr RowInfo info{.grammar = "cvt.rnd{.ftz}{.sat}.type.type2", .operands = "d, a", .types = kF32, .types2 = kF64, .category = Category::convert, .manual = "data-movement-and-conversion-instructions-cvt"};
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) { return out(m, settle_float(m[Field::rnd], a)); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
+    float x = settle_float(m[Field::rnd], a);
+    if (m[Field::ftz]) x = flush(x);
+    return m[Field::sat] ? limit(x) : x;  // a NaN keeps its sign and the top of its payload
+  }
 };
 // Widening is exact.
 struct CvtF64F32 {
@@ -139,7 +143,7 @@ struct CvtF64F32 {
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     double d = double(in(m, a));
-    return m[Field::sat] ? limit(d) : canonical(d);
+    return m[Field::sat] ? limit(d) : d;
   }
 };
 struct CvtFloatHalf {
@@ -147,10 +151,9 @@ struct CvtFloatHalf {
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    float x = widen(half_in(m, a));
+    float x = widen(a);  // .ftz does not touch halves
     if (m[Field::sat]) return D(limit(x));
-    if constexpr (sizeof(D) == 4) return canonical(x);
-    else return canonical(double(x));
+    return D(std::is_same_v<S, F16> ? canonical(x) : x);  // bf16 -> f32 only moves the bits
   }
 };
 inline constexpr Type kNarrowSources[] = {Type::f32, Type::f64, Type::f16, Type::bf16};
@@ -160,23 +163,24 @@ struct CvtHalfFloat {
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat, Field::relu, Field::satfinite};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     float x;
-    if constexpr (kIsHalf<S>) x = widen(half_in(m, a));
+    if constexpr (kIsHalf<S>) x = widen(a);
     else x = odd_float(in(m, a));
-    if (m[Field::rnd] == kRn && !m[Field::satfinite]) return half_out(m, narrow<D>(x));
-    return half_out(m, narrow_by<D>(m[Field::rnd], m[Field::satfinite], x));
+    D d = m[Field::rnd] == kRn && !m[Field::satfinite] ? narrow<D>(x) : narrow_by<D>(m[Field::rnd], m[Field::satfinite], x);
+    if constexpr (std::is_same_v<D, BF16> && std::is_same_v<S, double>) d = x != x ? BF16{bits_as<uint32_t>(x) >> 16} : d;
+    return limit_half(m, d);  // .ftz is for f32 operands
   }
 };
 // Same type: to an integral value, or only .ftz and .sat.
 struct CvtSame {
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     if constexpr (kIsHalf<S>) {
-      S x = half_in(m, a);
-      float r = widen(x);
+      float r = widen(a);  // .ftz does not touch halves
       if (m[Field::rnd] != 0) r = round_integral(m[Field::rnd], r);
-      return half_out(m, narrow<D>(r));
+      return limit_half(m, narrow<D>(r));
     } else {
       S x = in(m, a);
       S r = m[Field::rnd] != 0 ? round_integral(m[Field::rnd], x) : x;
+      if (m[Field::rnd] == 0 && !m[Field::ftz] && !m[Field::sat]) return a;  // a move: NaNs keep their bits
       return m[Field::sat] ? limit(r) : out(m, r);
     }
   }
@@ -219,9 +223,13 @@ inline constexpr Type kTf32[] = {Type::tf32};
 struct CvtTf32Common {
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
+    if (m[Field::rnd] == kRna) {  // on the bits; a NaN loses its low ones
+      uint32_t bits = (bits_as<uint32_t>(a) + (a == a ? 0x1000u : 0u)) & ~0x1fffu;
+      return Tf32{m[Field::satfinite] && (bits & 0x7fffffffu) >= 0x7f800000u ? bits - 0x2000u : bits};
+    }
     uint32_t t = round_to_format<Tf32>(a, m[Field::rnd], m[Field::satfinite]);
     if (m[Field::relu] && (t >> 18) && a == a) t = 0;
-    return Tf32{a != a ? 0x7fffffffu : t << 13};
+    return Tf32{a != a ? 0x7fffe000u : t << 13};
   }
 };
 struct CvtTf32Rna : CvtTf32Common {

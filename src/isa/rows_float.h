@@ -10,6 +10,14 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
+// .ftz looks at the result before it is fitted to the subnormal range: what would round up to the least
+// normal number from below is flushed. `scaled` is the same result times 2^30. (Sums are exact there.)
+inline constexpr float kScale = 0x1p30f;
+template <class M> TW_INLINE float flush_tiny(M m, float r, float scaled) {
+  return m[Field::ftz] && magnitude(scaled) < 0x1p-96f ? (negative(r) ? -0.0f : 0.0f) : r;
+}
+template <class M> TW_INLINE double flush_tiny(M, double r, double) { return r; }
+
 // f32 operands and results honour .ftz and .sat; f64 has neither.
 template <class M> TW_INLINE float in(M m, float x) { return m[Field::ftz] ? flush(x) : x; }
 template <class M> TW_INLINE float out(M m, float x) {
@@ -54,7 +62,7 @@ struct MulFloat {
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
-    return out(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b));
+    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b), a * T(kScale) * b));
   }
 };
 
@@ -65,7 +73,7 @@ struct FmaFloat {
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     a = in(m, a), b = in(m, b), c = in(m, c);
-    return out(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c));
+    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c), fused(a * T(kScale), b, c * T(kScale))));
   }
 };
 
@@ -82,7 +90,7 @@ struct DivFloat {
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
-    return out(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b));
+    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b), a * T(kScale) / b));
   }
 };
 
@@ -175,8 +183,8 @@ struct Testp {
       case kOpInfinite: return infinite(a);
       case kOpNumber: return a == a;
       case kOpNotANumber: return a != a;
-      case kOpNormal: return finite(a) && size >= kLeastNormal;
-      default: return size < kLeastNormal;  // zeros are subnormal here
+      case kOpNormal: return finite(a) && (size >= kLeastNormal || size == 0);  // zeros count as normal
+      default: return size < kLeastNormal && size != 0;
     }
   }
 };

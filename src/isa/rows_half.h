@@ -14,20 +14,31 @@ inline constexpr Type kHalves[] = {Type::f16, Type::f16x2, Type::bf16, Type::bf1
 inline constexpr Type kF16s[] = {Type::f16, Type::f16x2};
 inline constexpr Type kBf16s[] = {Type::bf16, Type::bf16x2};
 
-template <class M, class H> TW_INLINE H half_in(M m, H h) { return m[Field::ftz] ? flush_half(h) : h; }
-template <class H, class M> TW_INLINE H half_out(M m, H h) {
-  if (m[Field::ftz]) h = flush_half(h);
+// .sat and .relu of a half.
+template <class H, class M> TW_INLINE H limit_half(M m, H h) {
   constexpr uint32_t kOne = std::is_same_v<H, F16> ? 0x3c00 : 0x3f80;
-  if (m[Field::sat]) h = H{is_nan(h) | ((h.bits & 0x8000u) != 0) ? 0 : h.bits > kOne ? kOne : h.bits};
-  if (m[Field::relu]) h = H{is_nan(h) ? 0x7fff : (h.bits & 0x8000u) ? 0 : h.bits};
+  if (m[Field::sat]) return H{is_nan(h) | ((h.bits & 0x8000u) != 0) ? 0 : h.bits > kOne ? kOne : h.bits};
+  if (m[Field::relu]) return H{is_nan(h) ? 0x7fff : (h.bits & 0x8000u) ? 0 : h.bits};
   return h;
 }
 
-// a * b + c, rounded once.
-TW_INLINE F16 fma_half(F16 a, F16 b, F16 c) { return narrow<F16>(odd_sum(widen(a) * widen(b), widen(c))); }
-TW_INLINE BF16 fma_half(BF16 a, BF16 b, BF16 c) { return narrow<BF16>(odd_float(odd_sum(double(widen(a)) * double(widen(b)), double(widen(c))))); }
-TW_INLINE F16 mul_half(F16 a, F16 b) { return narrow<F16>(widen(a) * widen(b)); }
-TW_INLINE BF16 mul_half(BF16 a, BF16 b) { return narrow<BF16>(odd_float(double(widen(a)) * double(widen(b)))); }
+template <class M, class H> TW_INLINE H half_in(M m, H h) { return m[Field::ftz] ? flush_half(h) : h; }
+template <class H, class M> TW_INLINE H half_out(M m, H h) {
+  if (m[Field::ftz]) h = flush_half(h);
+  return limit_half(m, h);
+}
+
+// The float x as a half; .ftz flushes what is below the least normal before it is rounded.
+template <class H, class M> TW_INLINE H narrow_result(M m, float x) {
+  constexpr float kLeastNormal = std::is_same_v<H, F16> ? 0x1p-14f : 0x1p-126f;
+  return half_out(m, narrow<H>(m[Field::ftz] && magnitude(x) < kLeastNormal ? (negative(x) ? -0.0f : 0.0f) : x));
+}
+
+// a * b + c and a * b, exact or rounded to odd: to be rounded once more.
+TW_INLINE float fma_half(F16 a, F16 b, F16 c) { return odd_sum(widen(a) * widen(b), widen(c)); }
+TW_INLINE float fma_half(BF16 a, BF16 b, BF16 c) { return odd_float(odd_sum(double(widen(a)) * double(widen(b)), double(widen(c)))); }
+TW_INLINE float mul_half(F16 a, F16 b) { return widen(a) * widen(b); }
+TW_INLINE float mul_half(BF16 a, BF16 b) { return odd_float(double(widen(a)) * double(widen(b))); }
 
 struct AddHalf {
   static constexpr RowInfo info{.grammar = "add{.rn}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kHalves, .types2 = {}, .category = Category::fp16, .flops = 1, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-floating-point-instructions-add"};
@@ -50,7 +61,7 @@ struct MulHalf {
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    return each_half([m](auto x, auto y) TW_INLINE_LAMBDA { return half_out(m, mul_half(half_in(m, x), half_in(m, y))); }, a, b);
+    return each_half([m](auto x, auto y) TW_INLINE_LAMBDA { return narrow_result<decltype(x)>(m, mul_half(half_in(m, x), half_in(m, y))); }, a, b);
   }
 };
 struct FmaHalf {
@@ -58,7 +69,7 @@ struct FmaHalf {
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat, Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
-    return each_half([m](auto x, auto y, auto z) TW_INLINE_LAMBDA { return half_out(m, fma_half(half_in(m, x), half_in(m, y), half_in(m, z))); }, a, b, c);
+    return each_half([m](auto x, auto y, auto z) TW_INLINE_LAMBDA { return narrow_result<decltype(x)>(m, fma_half(half_in(m, x), half_in(m, y), half_in(m, z))); }, a, b, c);
   }
 };
 struct NegHalf {
@@ -66,7 +77,7 @@ struct NegHalf {
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
-    return each_half([m](auto x) TW_INLINE_LAMBDA { return decltype(x){half_in(m, x).bits ^ 0x8000u}; }, a);
+    return each_half([m](auto x) TW_INLINE_LAMBDA { return decltype(x){is_nan(x) ? 0x7fffu : half_in(m, x).bits ^ 0x8000u}; }, a);
   }
 };
 struct AbsHalf {
@@ -74,7 +85,7 @@ struct AbsHalf {
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
-    return each_half([m](auto x) TW_INLINE_LAMBDA { return decltype(x){half_in(m, x).bits & 0x7fffu}; }, a);
+    return each_half([m](auto x) TW_INLINE_LAMBDA { return decltype(x){is_nan(x) ? 0x7fffu : half_in(m, x).bits & 0x7fffu}; }, a);
   }
 };
 

@@ -111,11 +111,11 @@ struct MaxInt {
 };
 
 struct MinRelu {
-  static constexpr RowInfo info{.grammar = "min.relu.type", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min.type.relu", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { T least = a < b ? a : b; return least < 0 ? 0 : least; }
 };
 struct MaxRelu {
-  static constexpr RowInfo info{.grammar = "max.relu.type", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max.type.relu", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { T most = a > b ? a : b; return most < 0 ? 0 : most; }
 };
 // Packed 16-bit pairs: the type lies in the spelling, the register has 32 bits.
@@ -139,14 +139,14 @@ struct MaxU16x2 {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x > y ? x : y; }, a, b); }
 };
 struct MinS16x2 {
-  static constexpr RowInfo info{.grammar = "min{.relu}.s16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min.s16x2{.relu}", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     return each_word<int16_t>([m](int32_t x, int32_t y) TW_INLINE_LAMBDA { int32_t r = x < y ? x : y; return m[Field::relu] && r < 0 ? 0 : r; }, a, b);
   }
 };
 struct MaxS16x2 {
-  static constexpr RowInfo info{.grammar = "max{.relu}.s16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max.s16x2{.relu}", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     return each_word<int16_t>([m](int32_t x, int32_t y) TW_INLINE_LAMBDA { int32_t r = x > y ? x : y; return m[Field::relu] && r < 0 ? 0 : r; }, a, b);

@@ -49,10 +49,7 @@ struct RsqrtApprox {
 // f64: 20 bits of mantissa; the low word of operand and result is not there (.ftz).
 TW_INLINE double flush(double x) { return magnitude(x) < 0x1p-1022 ? (negative(x) ? -0.0 : 0.0) : x; }
 TW_INLINE double high_word(double x) { return bits_as<double>(bits_as<uint64_t>(x) & 0xffffffff00000000u); }
-TW_INLINE double gross(double x) {  // rounded to 20 bits
-  uint64_t bits = bits_as<uint64_t>(x);
-  return x != x ? canonical(x) : finite(x) ? flush(bits_as<double>((bits + 0x80000000u) & 0xffffffff00000000u)) : x;
-}
+TW_INLINE double gross(double x) { return x != x ? canonical(x) : flush(high_word(x)); }  // cut to 20 bits, as an H200 does
 struct RcpApproxF64 {
   static constexpr RowInfo info{.grammar = "rcp.approx.ftz.type", .operands = "d, a", .types = kF64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp-approx-ftz-f64"};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return gross(1.0 / flush(high_word(a))); }

@@ -65,6 +65,9 @@ bool exists(const RowInfo& info, const isa::Match& m, const std::vector<std::str
   return true;
 }
 
+// setp p|q: not for single halves.
+bool has_second_predicate(const RowInfo& info, Type type) { return info.opcode() == "setp" && type != Type::f16 && type != Type::bf16; }
+
 std::string type_for(uint8_t bytes) { return bytes == 0 ? "pred" : bytes == 8 ? "b64" : bytes == 4 ? "b32" : "b16"; }
 uint8_t slot_bytes(Type t) { return t == Type::pred ? 0 : uint8_t(std::max<uint32_t>(2, ptx::type_bytes(t))); }
 
@@ -75,7 +78,7 @@ Case make_case(isa::RowId row, const isa::Match& match, const std::string& spell
   const RowInfo& info = isa::row_info(row);
   uint32_t sources = entry.sources - (info.carry_in ? 1u : 0u);
   std::string text = spelling;
-  const bool pair = entry.destination_bytes == 0 && info.opcode() == "setp";
+  const bool pair = has_second_predicate(info, match.type);
   text += pair ? " %d|%q" : " %d";
   for (uint32_t i = 0; i < sources; ++i) {
     std::string type = type_for(entry.source_bytes[i]);
@@ -157,7 +160,7 @@ std::string module_header(bool newest) { return newest ? ".version 8.8\n.target 
 std::string kernel_text(const Case& c, const std::string& name, Mode mode) {
   const RowInfo& info = isa::row_info(c.row);
   const bool carry = c.result == "carry";
-  const bool setp = info.opcode() == "setp";
+  const bool second = has_second_predicate(info, c.match.type);
   std::string d_class = carry ? fmt::format("b{}", ptx::type_bytes(c.match.type) * 8) : register_class(c.result);
   std::string text = fmt::format(".visible .entry {}(.param .u64 out, .param .u64 in)\n{{\n.reg .pred %g, %q, %pp;\n.reg .b64 %out, %in, %r, %k;\n.reg .b32 %t, %m;\n.reg .{} %d;\n", name, d_class);
   for (size_t i = 0; i < c.operands.size(); ++i) text += fmt::format(".reg .{} %a{};\n.reg .b64 %w{};\n", register_class(c.operands[i]), i, i);
@@ -192,7 +195,7 @@ std::string kernel_text(const Case& c, const std::string& name, Mode mode) {
     text += guard + c.instruction + ";\n";
     if (d_class == "pred") {
       text += "selp.b64 %r, 1, 0, %d;\n";
-      if (setp) text += "selp.b64 %k, 2, 0, %q;\nor.b64 %r, %r, %k;\n";
+      if (second) text += "selp.b64 %k, 2, 0, %q;\nor.b64 %r, %r, %k;\n";
     } else if (d_class == "b64") {
       text += "mov.b64 %r, %d;\n";
     } else {

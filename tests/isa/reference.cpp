@@ -1,5 +1,7 @@
 #include "reference.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <string_view>
@@ -90,7 +92,17 @@ std::optional<Expected> arithmetic(std::string_view opcode, const Format& f, con
   auto take = [&](uint64_t bits) { return unpack(f, m[Field::ftz] && &f != &kBinary64 ? flushed(f, bits) : bits); };
   Rounding how = rounding(m);
   bool down = how == Rounding::down;
-  auto packed = [&](const Exact& x, bool negative_zero, bool sticky = false) { return finished(f, m, {pack(f, x, how, negative_zero, false, sticky)}, false); };
+  auto packed = [&](const Exact& x, bool negative_zero, bool sticky = false) {
+    // .ftz: below the least normal number even with an unbounded exponent range.
+    bool tiny = false;
+    if (m[Field::ftz] && &f != &kBinary64 && !x.zero()) {
+      Exact::Rounded wide = x.round(f.mantissa_bits + 1, -2000, how, sticky);
+      Exact rounded(false, wide.mantissa, wide.exponent), least(false, uint64_t{1} << f.mantissa_bits, f.least());
+      tiny = (rounded + least.negated()).negative();
+    }
+    uint64_t bits = pack(f, x, how, negative_zero, false, sticky);
+    return finished(f, m, {tiny ? bits & f.sign_bit() : bits}, false);
+  };
   auto infinity = [&](bool negative) { return finished(f, m, {f.infinity() | (negative ? f.sign_bit() : 0)}, false); };
   auto nan = [&] { return finished(f, m, {}, true); };
   a = take(in[0]);
@@ -178,7 +190,7 @@ std::optional<Expected> convert(const Case& c, const uint64_t* in) {
     Exact exact(x < 0, (unsigned __int128)(x < 0 ? -x : x), 0);
     return finished(*to, m, {pack(*to, exact, how, false)}, false);
   }
-  auto source = [&](uint64_t bits) { return unpack(*from, m[Field::ftz] && from != &kBinary64 ? flushed(*from, bits) : bits); };
+  auto source = [&](uint64_t bits) { return unpack(*from, m[Field::ftz] && from == &kBinary32 ? flushed(*from, bits) : bits); };
   if (!to) {
     Unpacked u = source(in[0]);
     uint64_t top = 1ull << (to_bits - 1);
@@ -203,7 +215,18 @@ std::optional<Expected> convert(const Case& c, const uint64_t* in) {
     bool finite = m[Field::satfinite] || !f.has_infinity || to == &kE5m2;
     if (u.nan) {
       if (m[Field::sat]) return {0};
-      if (to == &kTf32) return {0x7fffffff};
+      // What an H200 does with NaNs that the manual leaves open.
+      if (c.match.type == c.match.type2 && m[Field::rnd] == 0 && !m[Field::ftz] && to->bits() >= 32) return {bits};
+      if (to == &kTf32 && how == Rounding::nearest_away) {
+        uint64_t r = bits & ~0x1fffull;
+        return {m[Field::satfinite] && (r & 0x7fffffff) >= 0x7f800000u ? r - 0x2000 : r};
+      }
+      if (to == &kTf32) return {0x7fffe000};
+      if (from == &kBrain16 && to == &kBinary32) return {bits << 16};
+      if (from == &kBinary64 && (to == &kBinary32 || to == &kBrain16)) {
+        uint64_t single = (bits >> 63) << 31 | 0x7fc00000u | ((bits >> 29) & 0x3fffff);
+        return {to == &kBinary32 ? single : single >> 16};
+      }
       if (to == &kE4m3 || to == &kE5m2) return {0x7f};
       return nan_result(f);
     }
@@ -215,7 +238,8 @@ std::optional<Expected> convert(const Case& c, const uint64_t* in) {
     } else {
       r = pack(f, u.value, c.match.type == c.match.type2 ? Rounding::nearest_even : how, u.negative, finite);
     }
-    Expected e = finished(f, m, {r}, false);
+    isa::Mods only_f32 = to == &kBinary32 ? m : m.with(Field::ftz, 0);
+    Expected e = finished(f, only_f32, {r}, false);
     if (to == &kTf32) e.bits <<= 13;
     return e;
   };
@@ -297,6 +321,7 @@ std::optional<Expected> comparison(const Case& c, const uint64_t* in) {
     return Expected{(low ? yes : 0) | (high ? yes << 16 : 0)};
   }
   bool hit = of(in[0], in[1]);
+  if (setp && (type == Type::f16 || type == Type::bf16)) return Expected{uint64_t(joined(hit))};  // no second predicate
   if (setp) return Expected{uint64_t(joined(hit)) | uint64_t(joined(!hit)) << 1};
   uint64_t yes = c.match.type == Type::f32 ? 0x3f800000u : c.match.type == Type::f16 ? 0x3c00 : c.match.type == Type::bf16 ? 0x3f80 : low_bits(-1, int(ptx::type_bytes(c.match.type)) * 8);
   return Expected{joined(hit) ? yes : 0};
@@ -307,7 +332,7 @@ std::optional<Expected> integer_operation(std::string_view opcode, const Case& c
   bool is_signed = false;
   if (!integral(c.match.type, bits, is_signed)) return std::nullopt;
   const isa::Mods& m = c.match.mods;
-  auto words = [&](std::string_view w) { return c.name.find("." + std::string(w) + ".") != std::string::npos; };
+  auto words = [&](std::string_view w) { return c.name.find(fmt::format(".{}.", w)) != std::string::npos; };
   auto value = [&](size_t i) { return integer_value(in[i], bits, is_signed); };
   auto result = [&](__int128 x, int width) { return Expected{low_bits(x, width)}; };
   auto limited = [&](__int128 x) { return result(x > 0x7fffffff ? 0x7fffffff : x < -(__int128)0x80000000ll ? -(__int128)0x80000000ll : x, 32); };
@@ -393,16 +418,18 @@ std::optional<Expected> integer_operation(std::string_view opcode, const Case& c
     return Expected{uint64_t(m[Field::shiftamt] ? bits - 1 - at : at)};
   }
   if (opcode == "bfe") {  // the manual's loop
-    uint32_t pos = amount(1) & 0xff, len = amount(2) & 0xff, top = uint32_t(bits) - 1;
+    uint64_t pos = amount(1), len = amount(2), top = uint64_t(bits) - 1;
+    if (bits == 32) pos &= 0xff, len &= 0xff;
     bool sign = is_signed && len != 0 && ((x >> std::min(pos + len - 1, top)) & 1);
     uint64_t d = 0;
-    for (uint32_t i = 0; i <= top; ++i) d |= uint64_t(i < len && pos + i <= top ? (x >> (pos + i)) & 1 : sign) << i;
+    for (uint64_t i = 0; i <= top; ++i) d |= uint64_t(i < len && pos + i <= top ? (x >> (pos + i)) & 1 : sign) << i;
     return Expected{d};
   }
   if (opcode == "bfi") {
-    uint32_t pos = amount(2) & 0xff, len = amount(3) & 0xff, top = uint32_t(bits) - 1;
+    uint64_t pos = amount(2), len = amount(3), top = uint64_t(bits) - 1;
+    if (bits == 32) pos &= 0xff, len &= 0xff;
     uint64_t f = low_bits(value(1), bits);
-    for (uint32_t i = 0; i < len && pos + i <= top; ++i) f = (f & ~(1ull << (pos + i))) | ((x >> i) & 1) << (pos + i);
+    for (uint64_t i = 0; i < len && pos + i <= top; ++i) f = (f & ~(1ull << (pos + i))) | ((x >> i) & 1) << (pos + i);
     return Expected{f};
   }
   if (opcode == "bmsk") {
@@ -444,6 +471,7 @@ std::optional<Expected> integer_operation(std::string_view opcode, const Case& c
     uint32_t mask = uint32_t(in[0]), base = uint32_t(in[1]);
     int32_t offset = int32_t(uint32_t(in[2]));
     if (offset == 0) return Expected{base < 32 && (mask >> base & 1) ? base : 0xffffffffu};
+    if (uint32_t(offset) == 0x80000000u) return std::nullopt;  // no magnitude
     int64_t at = base, count = std::abs(int64_t(offset)) - 1;
     for (; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
       if (mask >> at & 1) {
