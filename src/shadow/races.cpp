@@ -129,7 +129,7 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane) {
       continue;
     }
     if (x.global && (cell.read[1] & kSaturated) && last / 32 >= generation_first_) continue;
-    const Record& r = x.records[last / 32];
+    const Record r = x.records[last / 32];  // a copy: the log grows below
     const uint32_t other = r.warp * 32u + last % 32;
     if (r.cta == x.order.cta() && other == thread && r.epoch == x.order.epoch() &&
         r.time == x.order.time(a.warp))

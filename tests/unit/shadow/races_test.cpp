@@ -194,6 +194,22 @@ TEST_F(GlobalRaces, OneBlockAndItsBarrier) {
   EXPECT_THAT(found, IsEmpty());
 }
 
+// The log of records grows while cells are looked at.
+TEST_F(GlobalRaces, ManyReaders) {
+  Cells large;
+  large.reset(1 << 20);
+  uint64_t offsets[32];
+  for (uint32_t round = 0; round < 4; ++round)
+    for (uint32_t at = 0; at < 1 << 20; at += 4) {
+      WarpAccess a = one(round * 7, AccessType::read, offsets, at, 1);
+      races.access_global(large, cta[round], a);
+    }
+  EXPECT_THAT(found, IsEmpty());
+  WarpAccess w = one(0, AccessType::write, offsets, 4096, 2);
+  races.access_global(large, cta[0], w);
+  EXPECT_THAT(found, ElementsAre("R1W2"));
+}
+
 // Block 0: data, fence, flag; block 1: flag, fence, data.
 TEST_F(GlobalRaces, FencesAroundAFlagOrderBlocks) {
   go(0, 0, AccessType::write, 0, 1);
