@@ -6,6 +6,7 @@
 #include "cli/check.h"
 #include "cli/explain.h"
 #include "cli/model.h"
+#include "cli/profile.h"
 #include "cli/ptx.h"
 #include "cli/run.h"
 
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
 
   tw::cli::add_run_command(app);
   tw::cli::add_check_command(app);
+  tw::cli::add_profile_command(app);
   tw::cli::add_ptx_command(app);
   tw::cli::add_model_command(app);
   tw::cli::add_explain_command(app);

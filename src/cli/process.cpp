@@ -46,7 +46,8 @@ Error cannot_start(const std::string& path, int error) {
   return Error{.message = fmt::format("cannot be started: {}", strerror(error)), .file = path};
 }
 
-// Ends this process as the child ended.
+}  // namespace
+
 int end_like(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int number = WTERMSIG(status);
@@ -60,8 +61,6 @@ int end_like(int status) {
   raise(number);
   return 128 + number;
 }
-
-}  // namespace
 
 Result<int> run_to_end(const std::vector<std::string>& arguments) {
   const std::vector<char*> argv = pointers(arguments);
@@ -86,6 +85,14 @@ Error replace_process(const std::vector<std::string>& arguments, const Environme
 
 Result<int> run_with_timeout(const std::vector<std::string>& arguments, const Environment& added,
                              double seconds) {
+  const Result<int> status = run_and_wait(arguments, added, seconds);
+  if (!status) return status.error();
+  return end_like(*status);
+}
+
+Result<int> run_and_wait(const std::vector<std::string>& arguments, const Environment& added,
+                         double seconds) {
+  constexpr double kForever = 1e9;
   sigset_t watched, before;
   sigemptyset(&watched);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&watched, number);
@@ -107,16 +114,16 @@ Result<int> run_with_timeout(const std::vector<std::string>& arguments, const En
     clock_gettime(CLOCK_MONOTONIC, &t);
     return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
   };
-  double deadline = now() + seconds;
+  double deadline = now() + (seconds > 0 ? seconds : kForever);
   bool over = false;
   while (true) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
-      if (!over) return end_like(status);
+      if (!over) return status;
       const bool reported = WIFEXITED(status) && WEXITSTATUS(status) == cudart::kTimeoutStatus;
       if (!reported)
         fmt::print(stderr, "tilewright: time is over after {} s; no kernel was running\n", seconds);
-      return cudart::kTimeoutStatus;
+      return cudart::kTimeoutStatus << 8;  // as waitpid gives an exit status
     }
     const double left = deadline - now();
     if (left <= 0) {

@@ -119,7 +119,7 @@ class Emitter {
     }
     if (observes(kObserveBlocks)) push(count_block_handler(), 0).imm = b;
     for (uint32_t i = block.begin; i < block.end; ++i) {
-      if (full_ && !observes(kObserveAccesses)) dot_row(i, block.end);
+      if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows))) dot_row(i, block.end);
       if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
     }
     return Unit{};
@@ -255,7 +255,7 @@ class Emitter {
     uint32_t* slots[4] = {&op.d, &op.b, &op.c, &op.e};
     for (uint32_t i = 0; i < ir.destinations; ++i) *slots[i] = offset(ir.d[i]);
     op.run = d_.target.memory(key);
-    if (observes(kObserveAccesses)) observe_access(ir, op, AccessKind::read, key);
+    if (observes(kObserveAccesses) && !in_observed_row(ir)) observe_access(ir, op, AccessKind::read, key);
     out_->push_back(op);
   }
 
@@ -345,6 +345,15 @@ class Emitter {
     out_->push_back(observe);
   }
 
+  void observe_row(const std::shared_ptr<AccessRow>& row, uint32_t address) {
+    row->index = rows_++;
+    Op& op = push(observe_row_handler(), row->members.front().site);
+    op.a = offset(address);
+    op.extra = own(row);
+  }
+  // The plain instructions behind a fused row, which has told the observer of them.
+  bool in_observed_row(const Ir& ir) const { return full_ && observes(kObserveRows) && size_t(&ir - d_.code.data()) < dot_until_; }
+
   void observe_atomic(const Ir& ir, const Op& op) {
     const uint32_t bytes = ptx::type_bytes(ir.type);
     MemoryKey key;
@@ -412,6 +421,7 @@ class Emitter {
     const Ir* first = nullptr;
     uint32_t a_reg = kNoReg, b_reg = kNoReg, sum = kNoReg;
     std::vector<DotTerm> terms;
+    auto row_a = std::make_shared<AccessRow>(), row_b = std::make_shared<AccessRow>();  // for the observer
     Source addend;
     uint32_t i = begin;
     for (; i + 2 < end; i += 3) {
@@ -439,6 +449,8 @@ class Emitter {
       // Addresses must not change inside the row.
       if (f.d[0] == a_reg || f.d[0] == b_reg || x.d[0] == a_reg || x.d[0] == b_reg || y.d[0] == a_reg || y.d[0] == b_reg) break;
       terms.push_back({int32_t(a->offset), int32_t(b->offset)});
+      row_a->members.push_back({a->site, int32_t(a->offset)});
+      row_b->members.push_back({b->site, int32_t(b->offset)});
       sum = f.d[0];
     }
     if (terms.empty()) return;
@@ -455,6 +467,7 @@ class Emitter {
       memory->a_low = std::min(memory->a_low, terms[t].a_offset), memory->a_high = std::max(memory->a_high, terms[t].a_offset);
       memory->b_low = std::min(memory->b_low, terms[t].b_offset), memory->b_high = std::max(memory->b_high, terms[t].b_offset);
     }
+    if (observes(kObserveRows)) observe_row(row_a, a_reg), observe_row(row_b, b_reg);
     Op& op = push(handler, d_.code[begin].site);
     op.a = offset(a_reg), op.b = offset(b_reg);
     op.c = offset(addend), op.d = offset(sum);
@@ -469,6 +482,7 @@ class Emitter {
   bool full_ = true;
   uint32_t lane_base_ = 0, scratch_ = 0;
   uint32_t dot_until_ = 0;
+  uint32_t rows_ = 0;  // AccessRows so far
   std::unordered_map<uint64_t, uint32_t> constants_;
   std::vector<uint32_t> uses_;
 };

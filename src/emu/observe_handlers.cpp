@@ -19,9 +19,22 @@ uint32_t value_slot(const Op& op, uint32_t element) {
 // Slots are 2 bytes wide for 8- and 16-bit elements.
 uint32_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
 
+// Handlers leave the upper halves of vector registers dirty, which makes every SSE instruction of an
+// observer slow. They keep nothing in vector registers between instructions.
+inline void leave_vector_code() {
+#if defined(__x86_64__)
+  static const bool avx = __builtin_cpu_supports("avx");
+  if (avx)
+    asm volatile("vzeroupper" ::
+                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                       "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#endif
+}
+
 // The Access lives in a function of its own: a handler with an object whose address has left it
 // cannot end in a tail call.
 [[gnu::noinline]] uint32_t ask(const Op* op, const char* frame, Warp* warp) {
+  leave_vector_code();
   const Access access{
       *static_cast<const AccessSite*>(op->extra), *warp->cta, *warp, warp->active, *op, frame};
   return warp->cta->observer->access(access);
@@ -134,10 +147,20 @@ const Op* observe_exit(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+const Op* observe_row(TW_HANDLER_ARGS) {
+  leave_vector_code();
+  warp->cta->observer->access_row(*static_cast<const AccessRow*>(op->extra),
+                                  reinterpret_cast<const uint32_t*>(frame + op->a));
+  TW_NEXT;
+}
+
 const Op* count_block(TW_HANDLER_ARGS) {
   BlockCount& c = warp->worker->block_counts[op->imm];
-  ++c.warps;
-  c.lanes += uint32_t(__builtin_popcount(warp->active));
+  // One by one in general registers: the compiler would add both as an SSE vector (see above).
+  uint64_t warps = c.warps + 1;
+  asm volatile("" : "+r"(warps));
+  c.warps = warps;
+  c.lanes += warp->active == kFullMask ? kLanes : uint32_t(__builtin_popcount(warp->active));
   TW_NEXT;
 }
 
@@ -166,6 +189,7 @@ Handler observe_fence_handler() { return observe_fence; }
 Handler observe_exit_handler(bool guarded) {
   return guarded ? observe_exit<true> : observe_exit<false>;
 }
+Handler observe_row_handler() { return observe_row; }
 Handler count_block_handler() { return count_block; }
 
 }  // namespace tw::emu

@@ -16,6 +16,7 @@ Handler observe_warp_sync_handler();          // a = member mask
 Handler observe_converge_handler();           // a = member mask
 Handler observe_fence_handler();              // d = ordering, e = scope
 Handler observe_exit_handler(bool guarded);   // a = guard, kNegated
+Handler observe_row_handler();                // a = address slot, extra = AccessRow*
 Handler count_block_handler();                // imm = block
 
 }  // namespace tw::emu

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "emu/device.h"
 #include "emu/memory_handlers.h"
@@ -32,6 +33,9 @@ enum ObservedEvents : uint8_t {
   kObserveAccesses = 1,  // access
   kObserveSync = 2,      // barriers, warp_sync, converge, fence, exits
   kObserveBlocks = 4,    // block_counts
+  // With kObserveAccesses, for observers that only count: the loads of a fused row come as one
+  // access_row, not as accesses, and the row stays fused.
+  kObserveRows = 8,
 };
 
 enum class AccessKind : uint8_t { read, write, atomic };
@@ -77,6 +81,17 @@ struct Access {
   uint64_t value(uint32_t element, uint32_t lane) const;
 };
 
+// Shared-memory loads of one width at constant distances from one address, under a full mask.
+struct AccessRow {
+  uint32_t index = 0;  // of the rows of a Program
+  uint8_t bytes = 4;   // of one lane
+  struct Member {
+    uint32_t site = 0;
+    int32_t offset = 0;
+  };
+  std::vector<Member> members;
+};
+
 // A basic block's executions: by warps, and by their lanes.
 struct BlockCount {
   uint64_t warps = 0, lanes = 0;
@@ -107,6 +122,10 @@ class Observer {
   virtual void fence(Cta&, Warp&, uint32_t /*site*/, uint8_t /*ordering*/, uint8_t /*scope*/,
                      uint32_t /*lanes*/) {}
   virtual void exit(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/) {}
+
+  // `address`: of the 32 lanes, to which each member adds its offset; regular over each half-warp
+  // (equal, or consecutive elements). Only with kObserveRows.
+  virtual void access_row(const AccessRow&, const uint32_t* /*address*/) {}
 };
 
 // Gives out the Observers of launches. Called by the thread that starts and ends the launch.

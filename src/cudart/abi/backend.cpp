@@ -2,6 +2,7 @@
 // tests can put a test double in its place.
 #include "cudart/runtime.h"
 #include "observe/checkers/attach.h"
+#include "observe/counters/environment.h"
 
 namespace tw::cudart {
 
@@ -14,6 +15,10 @@ Result<std::unique_ptr<emu::Device>> backend_create(const model::DeviceSpec& spe
   const Result<observe::CheckSession*> session = observe::attached_session();
   if (!session) return session.error();
   options.observers = *session;
+  if (*session != nullptr) return emu::Device::create(spec, std::move(options));
+  const Result<emu::ObserverSource*> counters = counters::source_from_environment(spec);
+  if (!counters) return counters.error();
+  options.observers = *counters;
   return emu::Device::create(spec, std::move(options));
 }
 

@@ -1,0 +1,82 @@
+#include "observe/counters/request_pattern.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "shadow/banks.h"
+#include "shadow/sectors.h"
+
+namespace tw::counters {
+
+bool worse(const report::BankExample& a, const report::BankExample& b) {
+  if (b.wavefronts == 0) return a.wavefronts != 0;
+  const uint32_t excess_a = a.wavefronts - a.groups, excess_b = b.wavefronts - b.groups;
+  if (excess_a != excess_b) return excess_a > excess_b;
+  return a.mask != b.mask ? a.mask > b.mask : a.address < b.address;
+}
+
+Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const uint64_t* address, Pattern pattern) {
+  if (patterns_.size() == kMaxPatterns) fold();
+  const uint32_t mask = pattern.mask;
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    if (mask >> lane & 1) pattern.address_bits |= uint32_t(address[lane] & 15);
+  if (space == PatternSpace::shared) {
+    const auto access = store ? shadow::SharedAccess::kStore : shadow::SharedAccess::kLoad;
+    for (uint32_t i = 0; i < 3 && (width << i) <= 16; ++i) {
+      const uint32_t wide = width << i;
+      uint32_t at[32];
+      for (uint32_t lane = 0; lane < 32; ++lane) at[lane] = uint32_t(address[lane]) & ~(i == 0 ? 0 : wide - 1);
+      const shadow::BankCount count = shadow::count_banks(at, mask, wide, access);
+      pattern.wavefronts[i] = count.wavefronts, pattern.groups[i] = count.groups;
+      if (i != 0) continue;
+      report::BankExample seen{.site = 0, .mask = mask, .wavefronts = count.wavefronts, .groups = count.groups, .address = {}};
+      for (uint32_t lane = 0; lane < 32; ++lane)  // translated: the same request elsewhere is the same example
+        if (mask >> lane & 1) seen.address[lane] = uint32_t(pattern.low + (uint32_t(address[lane]) - uint32_t(address[std::countr_zero(mask)])));
+      if (worse(seen, example_)) example_ = seen;
+    }
+  } else {
+    const uint32_t first = uint32_t(std::countr_zero(mask));
+    const int64_t base = int64_t(address[first] / kLineBytes);
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      if ((mask >> lane & 1) == 0) continue;
+      const uint64_t last = (address[lane] + width - 1) / shadow::kSectorBytes;
+      for (uint64_t sector = address[lane] / shadow::kSectorBytes; sector <= last; ++sector) {
+        const int64_t line = int64_t(sector / 4) - base;
+        auto part = std::find_if(pattern.lines.begin(), pattern.lines.end(), [&](const LinePart& l) { return l.line == line; });
+        if (part == pattern.lines.end()) part = pattern.lines.insert(part, LinePart{line, 0});
+        part->sectors = uint8_t(part->sectors | 1u << (sector & 3));
+      }
+    }
+    for (const LinePart& l : pattern.lines) pattern.sectors += uint32_t(std::popcount(l.sectors));
+    // The ideal holds what is asked for once: lanes that share an address ask for it together.
+    uint32_t distinct = 0;
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      bool seen = (mask >> lane & 1) == 0;
+      for (uint32_t before = 0; before < lane && !seen; ++before) seen = (mask >> before & 1) && address[before] == address[lane];
+      distinct += !seen;
+    }
+    pattern.ideal_sectors = shadow::ideal_sectors(distinct, width);
+  }
+  patterns_.push_back(std::make_unique<Pattern>(std::move(pattern)));
+  Pattern& added = *patterns_.back();
+  recent_[slot(added.low)] = &added;
+  return added;
+}
+
+void PatternTable::fold() {
+  for (const auto& p : patterns_) {
+    totals_.requests += p->count;
+    totals_.access_lanes += p->count * uint32_t(std::popcount(p->mask));
+    totals_.sectors += p->count * p->sectors;
+    totals_.ideal_sectors += p->count * p->ideal_sectors;
+    for (size_t i = 0; i < 3; ++i) {
+      totals_.wavefronts[i] += p->count * p->wavefronts[i];
+      totals_.groups[i] += p->count * p->groups[i];
+    }
+    totals_.address_bits |= p->address_bits;
+  }
+  patterns_.clear();
+  recent_.fill(nullptr);
+}
+
+}  // namespace tw::counters

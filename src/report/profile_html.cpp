@@ -1,0 +1,143 @@
+// A profile in the terms of the HTML report: labels for its counters, source files with the lines between
+// those that count, lanes and words of the bank map.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "report/html_report.h"
+#include "report/profile.h"
+
+namespace tw::report {
+namespace {
+
+constexpr uint32_t kContext = 3;       // source lines shown around each that counts
+constexpr size_t kMaxBankMaps = 4;
+
+struct Label {
+  const char *name, *label, *unit;
+};
+constexpr Label kLabels[] = {
+    {"smsp__inst_executed.sum", "Warp instructions (machine code)", ""},
+    {"tilewright__ptx_inst_executed.sum", "Warp instructions (PTX)", ""},
+    {"tilewright__ptx_thread_inst_executed.sum", "Thread instructions (PTX)", ""},
+    {"tilewright__flops.sum", "Floating-point operations", "FLOP"},
+    {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "FFMA thread instructions", ""},
+    {"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "FADD thread instructions", ""},
+    {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "FMUL thread instructions", ""},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "Global load requests", ""},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "Global load sectors", ""},
+    {"tilewright__ideal_sectors_global_ld.sum", "Global load sectors, ideal", ""},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "Global store requests", ""},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "Global store sectors", ""},
+    {"tilewright__ideal_sectors_global_st.sum", "Global store sectors, ideal", ""},
+    {"smsp__sass_inst_executed_op_shared_ld.sum", "Shared load requests", ""},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "Shared load wavefronts", ""},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "Shared load bank conflicts", ""},
+    {"smsp__sass_inst_executed_op_shared_st.sum", "Shared store requests", ""},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "Shared store wavefronts", ""},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "Shared store bank conflicts", ""},
+    {"tilewright__atomic_requests_global.sum", "Global atomic requests", ""},
+    {"tilewright__atomic_requests_shared.sum", "Shared atomic requests", ""},
+    {"tilewright__local_sectors.sum", "Local memory sectors", ""},
+    {"tilewright__barrier_arrivals.sum", "Warps at a barrier", ""},
+    {"lts__t_sectors_op_read.sum", "L2 sectors read", ""},
+    {"lts__t_sectors_op_write.sum", "L2 sectors written", ""},
+    {"dram__bytes_read.sum", "DRAM bytes read", "B"},
+    {"dram__bytes_write.sum", "DRAM bytes written", "B"},
+    {"tilewright__compulsory_bytes_read.sum", "Distinct bytes read", "B"},
+    {"tilewright__compulsory_bytes_written.sum", "Distinct bytes written", "B"},
+    {"launch__registers_per_thread", "Registers per thread", ""},
+    {"launch__shared_mem_per_block", "Shared memory per block", "B"},
+};
+
+std::string shape(const std::array<uint32_t, 3>& s) { return fmt::format("{} x {} x {}", s[0], s[1], s[2]); }
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::vector<SourceFile> sources_of(const KernelProfile& k) {
+  std::map<std::string, std::map<uint32_t, const LineProfile*>> files;
+  for (const LineProfile& l : k.lines)
+    if (l.line != 0) files[l.file][l.line] = &l;
+  std::vector<SourceFile> result;
+  for (const auto& [path, counted] : files) {
+    std::vector<std::string> text(1);
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) text.push_back(line);
+    SourceFile file{path, {}};
+    uint32_t next = 1;
+    for (const auto& [number, profile] : counted) {
+      const uint32_t end = text.size() > 1 ? std::min<uint32_t>(number + kContext, uint32_t(text.size() - 1)) : number;
+      for (uint32_t n = std::max(next, number > kContext && text.size() > 1 ? number - kContext : text.size() > 1 ? 1 : number); n <= end; ++n) {
+        SourceLine line;
+        line.number = n;
+        line.text = n < text.size() ? text[n] : std::string();
+        if (const auto found = counted.find(n); found != counted.end()) {
+          const Counters& c = found->second->counters;
+          line.instructions = c.lanes;
+          line.active_lanes = c.warps > 0 ? c.lanes / c.warps : 0;
+          line.sectors = c.ld_sectors + c.st_sectors, line.ideal_sectors = c.ld_ideal + c.st_ideal;
+          line.wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts, line.ideal_wavefronts = line.wavefronts - c.excess_wavefronts();
+        }
+        file.lines.push_back(std::move(line));
+        next = n + 1;
+      }
+    }
+    result.push_back(std::move(file));
+  }
+  return result;
+}
+
+KernelReport page_of(const Profile& profile, size_t index) {
+  const KernelProfile& k = profile.kernels[index];
+  KernelReport r;
+  r.name = k.name, r.grid = shape(k.grid), r.block = shape(k.block);
+  r.verdict = k.verdict;
+  r.pipe = k.total.flops_fp64 > k.total.flops_fp32 ? "FP64" : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16" : "FP32";
+  r.measured = k.measured_seconds > 0;
+  r.seconds = r.measured ? k.measured_seconds : k.predicted_seconds;
+  r.tflops = r.seconds > 0 ? k.total.flops() / r.seconds * 1e-12 : 0;
+  for (const LevelTraffic& t : k.traffic)
+    if (t.level == "DRAM" || t.level == "L2" || t.level == "L1" || t.level == "shared") r.intensities.push_back({t.level, t.intensity});
+  r.prediction = k.prediction;
+  r.resources.threads = k.block[0] * k.block[1] * k.block[2];
+  r.resources.registers_per_thread = k.registers;
+  r.resources.shared_bytes = k.static_shared_bytes + k.dynamic_shared_bytes;
+  r.occupancy = k.occupancy;
+  r.by_threads = model::vary_threads(profile.device, r.resources);
+  r.by_registers = model::vary_registers(profile.device, r.resources);
+  r.by_shared = model::vary_shared(profile.device, r.resources);
+  Metrics sums;
+  for (const LaunchProfile& l : profile.launches)
+    if (l.kernel == index)
+      for (const auto& [name, value] : l.metrics) name.starts_with("launch__") ? sums[name] = value : sums[name] += value;
+  for (const Label& l : kLabels)
+    if (const auto found = sums.find(l.name); found != sums.end() && (found->second != 0 || std::string_view(l.name).starts_with("launch__")))
+      r.metrics.push_back({l.name, l.label, found->second, l.unit, profile.estimated_metrics.contains(l.name)});
+  r.sources = sources_of(k);
+  for (size_t i = 0; i < k.banks.size() && i < kMaxBankMaps; ++i) {
+    const BankMap& b = k.banks[i];
+    BankAccess access{fmt::format("{}:{}, {} of {} bytes", base_name(b.file), b.line, b.store ? "store" : "load", b.width), {}, b.wavefronts, b.groups};
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      if ((b.mask >> lane & 1) == 0) continue;
+      for (uint32_t word = b.address[lane] / 4; word <= (b.address[lane] + std::max(1u, b.width) - 1) / 4; ++word) access.lanes.push_back({lane, word});
+    }
+    r.bank_accesses.push_back(std::move(access));
+  }
+  return r;
+}
+
+}  // namespace
+
+std::string profile_html(const Profile& profile) {
+  ProfileReport page;
+  page.title = base_name(profile.program);
+  page.device = profile.device.name;
+  page.command_line = "tilewright profile " + profile.program;
+  page.version = TILEWRIGHT_VERSION;
+  page.levels = model::memory_roofs(profile.device, model::Basis::kMeasured);
+  page.pipes = model::pipe_roofs(profile.device, model::Basis::kMeasured);
+  for (size_t i = 0; i < profile.kernels.size(); ++i) page.kernels.push_back(page_of(profile, i));
+  return html_report(page);
+}
+
+}  // namespace tw::report
