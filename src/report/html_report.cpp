@@ -205,7 +205,7 @@ std::string findings(const KernelReport& k) {
   std::string html =
       "<table><caption>Findings</caption><thead><tr><th>Severity</th><th>Kind</th><th>Place</"
       "th><th>What</th></tr></thead><tbody>\n";
-  for (const Finding& f : k.findings)
+  for (const FindingSummary& f : k.findings)
     html += fmt::format(
         "<tr class=\"{}\"><td>{}</td><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
         f.severity == "error" ? "error" : "warning", escape(f.severity), escape(f.kind),

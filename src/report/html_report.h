@@ -58,7 +58,7 @@ struct BankAccess {
   uint32_t wavefronts = 0, ideal_wavefronts = 0;
 };
 
-struct Finding {
+struct FindingSummary {
   std::string severity, kind, place, text;
 };
 
@@ -81,7 +81,7 @@ struct KernelReport {
   std::vector<Metric> metrics;
   std::vector<SourceFile> sources;
   std::vector<BankAccess> bank_accesses;
-  std::vector<Finding> findings;
+  std::vector<FindingSummary> findings;
 };
 
 struct ProfileReport {
