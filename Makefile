@@ -16,7 +16,7 @@ JOBS ?= $(shell nproc)
 source_folders := $(wildcard src include kernels examples bench fuzz tests)
 sources = $(shell find $(source_folders) -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: release dev tsan fuzz setup demo test bench format format-check tidy clean help
+.PHONY: release dev tsan fuzz setup demo test test-sanitized bench format format-check tidy clean help
 
 release dev tsan: setup ## build one preset into build/<preset> (release is what plain `make` builds)
 	@cmake --preset $@ --log-level=WARNING
@@ -28,9 +28,13 @@ setup: ## install what is missing (apt; nvcc from PyPI when there is none)
 demo: release ## build, then run the tiled GEMM of the lessons on the CPU, checked and timed
 	build/release/bin/tilewright run examples/demo_gemm.cu
 
-test: ## the whole suite, in the sanitizer build (ASan + UBSan) and in the release build
+test: ## the whole suite, in the release build
 	@scripts/setup test
-	@scripts/run_tests
+	@scripts/run_tests release
+
+test-sanitized: ## the whole suite in the sanitizer build (ASan + UBSan, warnings are errors)
+	@scripts/setup test
+	@scripts/run_tests dev
 
 bench: release ## speed of the engine (Google Benchmark)
 	build/release/bench/engine
