@@ -61,8 +61,7 @@ std::string_view symbol_name(const Module& m, const Function* f, const SymbolRef
 }
 
 void print_addend(std::string& out, int64_t offset) {
-  if (offset > 0) write(out, "+{}", offset);
-  if (offset < 0) write(out, "{}", offset);
+  if (offset != 0) write(out, "+{}", offset);  // "[%r1+-4]": ptxas takes no bare minus
 }
 
 void print_declaration(std::string& out, const Variable& v) {

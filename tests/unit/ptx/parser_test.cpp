@@ -70,7 +70,7 @@ $L__BB0_2:
             "setp.ge.s32 %p1, %r2, %r1;\n"
             "@%p1 bra $L__BB0_2;\n"
             "cvta.to.global.u64 %rd2, %rd1;\n"
-            "st.global.u32 [%rd2-4], %r2;\n"
+            "st.global.u32 [%rd2+-4], %r2;\n"
             "ret;\n");
   EXPECT_EQ(f.instructions[4].line, 19u);
   EXPECT_EQ(f.instructions[4].column, 2u);
