@@ -218,15 +218,17 @@ void Cta::lanes_exit(uint32_t count) {
 std::string Cta::describe(uint32_t w) const {
   const Warp& warp = warps[w];
   std::string text;
+  // Another thread may be running the CTA: what is read here can be out of date, but must be an Op.
+  auto inside = [&](const std::vector<Op>& ops, const Op* pc) { return pc >= ops.data() && pc < ops.data() + ops.size(); };
   auto add = [&](const Op* pc, uint32_t mask, const char* what) {
-    if (pc == nullptr) return;
+    if (!inside(program.full, pc) && !inside(program.masked, pc)) return;
     SitePlace place = place_of(program, pc->site);
     if (!text.empty()) text += "; ";
     text += fmt::format("{}:{}: {} ({}, lanes {:#010x})", place.file, place.line, place.text, what, mask);
   };
   if (warp.state == WarpState::barrier && warp.path_count == 0) add(warp.pc - 1, warp.active, "waits at barrier");
   else if (warp.state != WarpState::done) add(warp.pc, warp.active, "running");
-  for (uint32_t i = 0; i < warp.path_count; ++i) {
+  for (uint32_t i = 0; i < std::min(warp.path_count, kMaxPaths); ++i) {
     const Path& p = warp.paths[i];
     add(p.state == PathState::ready ? p.pc : p.pc - 1, p.mask, p.state == PathState::barrier ? "waits at barrier" : p.state == PathState::warp_sync ? "waits for lanes of its warp" : "ready");
   }

@@ -130,6 +130,7 @@ GridRun::State GridRunImpl::run_interleaved() {
     if (state_.stop.load(std::memory_order_relaxed)) break;
     // The next CTA starts whenever there is room; those that have yielded wait their turn.
     std::unique_ptr<Cta> cta;
+    std::unique_lock lists(running_mutex_);  // describe_unfinished reads them from another thread
     if (next_.load() < ctas_ && resident_.size() < resident_limit_) {
       if (!spare_.empty()) {
         cta = std::move(spare_.back());
@@ -142,13 +143,19 @@ GridRun::State GridRunImpl::run_interleaved() {
       cta = std::move(resident_.front());
       resident_.pop_front();
     }
-    switch (cta->run(worker_)) {
+    running_.assign(1, cta.get());
+    lists.unlock();
+    CtaState cta_state = cta->run(worker_);
+    lists.lock();
+    running_.clear();
+    switch (cta_state) {
       case CtaState::done:
         progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
         spare_.push_back(std::move(cta));
         break;
       case CtaState::yielded: resident_.push_back(std::move(cta)); break;
       case CtaState::faulted:
+        lists.unlock();
         record(worker_);
         return State::faulted;
     }
