@@ -1,6 +1,7 @@
-// Speed of the engine: the prototype's six kernels, bounds checked as always, one host thread unless
-// the name says otherwise. Each kernel's result is verified before it is timed. `items_per_second` is
-// lane-instructions a second, counted in PTX instructions that the kernel's loops execute per lane.
+// Speed of the engine: the prototype's six kernels, bounds checked as always, one host thread
+// unless the name says otherwise. Each kernel's result is verified before it is timed.
+// `items_per_second` is lane-instructions a second, counted in PTX instructions that the kernel's
+// loops execute per lane.
 //
 //   engine --benchmark_filter=tiled/512
 #include <benchmark/benchmark.h>
@@ -59,16 +60,23 @@ struct Bench {
     if (!address.ok()) fail(address.error().to_string());
     return *address;
   }
-  float* host(uint64_t address, size_t count) { return reinterpret_cast<float*>(device->host_pointer(address, count * 4)); }
+  float* host(uint64_t address, size_t count) {
+    return reinterpret_cast<float*>(device->host_pointer(address, count * 4));
+  }
 
-  void run(const char* kernel, emu::Dim3 grid, emu::Dim3 block, std::initializer_list<uint64_t> pointers, std::initializer_list<int32_t> ints) {
+  void run(const char* kernel, emu::Dim3 grid, emu::Dim3 block,
+           std::initializer_list<uint64_t> pointers, std::initializer_list<int32_t> ints) {
     emu::Launch launch;
     launch.kernel = device->find_kernel(*module, kernel);
     if (launch.kernel == nullptr) fail(fmt::format("no kernel {}", kernel));
     launch.grid = grid;
     launch.block = block;
-    for (uint64_t p : pointers) launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&p), reinterpret_cast<uint8_t*>(&p) + 8);
-    for (int32_t i : ints) launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&i), reinterpret_cast<uint8_t*>(&i) + 4);
+    for (uint64_t p : pointers)
+      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&p),
+                               reinterpret_cast<uint8_t*>(&p) + 8);
+    for (int32_t i : ints)
+      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&i),
+                               reinterpret_cast<uint8_t*>(&i) + 4);
     auto started = device->start(launch);
     if (!started.ok()) fail(started.error().to_string());
     emu::GridRun::State state;
@@ -96,10 +104,18 @@ void gemm(benchmark::State& state, Kind kind, uint32_t threads) {
   auto launch = [&] {
     uint32_t t = uint32_t(n);
     switch (kind) {
-      case Kind::tiled: bench.run("tiled", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n}); break;
-      case Kind::naive16: bench.run("naive", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n}); break;
-      case Kind::naive32: bench.run("naive", {(t + 31) / 32, (t + 7) / 8, 1}, {32, 8, 1}, {a, b, c}, {n, n, n}); break;
-      case Kind::sgemm: bench.run("sgemm", {t / 128, t / 128, 1}, {256, 1, 1}, {a, b, c}, {n, n, n}); break;
+      case Kind::tiled:
+        bench.run("tiled", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n});
+        break;
+      case Kind::naive16:
+        bench.run("naive", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n});
+        break;
+      case Kind::naive32:
+        bench.run("naive", {(t + 31) / 32, (t + 7) / 8, 1}, {32, 8, 1}, {a, b, c}, {n, n, n});
+        break;
+      case Kind::sgemm:
+        bench.run("sgemm", {t / 128, t / 128, 1}, {256, 1, 1}, {a, b, c}, {n, n, n});
+        break;
     }
   };
   launch();
@@ -109,14 +125,19 @@ void gemm(benchmark::State& state, Kind kind, uint32_t threads) {
     int i = int(next_random(s) >> 8) % n, j = int(next_random(s) >> 8) % n;
     float sum = 0;
     for (int k = 0; k < n; ++k) sum = std::fma(ha[size_t(i) * n + k], hb[size_t(k) * n + j], sum);
-    if (sum != hc[size_t(i) * n + j]) fail(fmt::format("wrong result at ({}, {}): {} instead of {}", i, j, hc[size_t(i) * n + j], sum));
+    if (sum != hc[size_t(i) * n + j])
+      fail(fmt::format("wrong result at ({}, {}): {} instead of {}", i, j, hc[size_t(i) * n + j],
+                       sum));
   }
   for (auto _ : state) launch();
-  // PTX instructions a lane executes for each step of k (tiled: 3 and a share of the 34 around 16 steps).
+  // PTX instructions a lane executes for each step of k (tiled: 3 and a share of the 34 around 16
+  // steps).
   double each = kind == Kind::tiled ? 3 + 30.0 / 16 : kind == Kind::sgemm ? 64 + 4 + 33.0 / 8 : 5.5;
   double lanes = kind == Kind::sgemm ? double(count) / 64 : double(count);
-  state.counters["lane_instructions/s"] = benchmark::Counter(lanes * n * each, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * double(count) * n, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["lane_instructions/s"] =
+      benchmark::Counter(lanes * n * each, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * double(count) * n, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void transpose(benchmark::State& state) {
@@ -131,9 +152,11 @@ void transpose(benchmark::State& state) {
   const float *hi = bench.host(in, count), *ho = bench.host(out, count);
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j)
-      if (ho[size_t(j) * n + i] != hi[size_t(i) * n + j]) fail(fmt::format("wrong transpose at ({}, {})", i, j));
+      if (ho[size_t(j) * n + i] != hi[size_t(i) * n + j])
+        fail(fmt::format("wrong transpose at ({}, {})", i, j));
   for (auto _ : state) launch();
-  state.counters["bytes/s"] = benchmark::Counter(8.0 * double(count), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["bytes/s"] =
+      benchmark::Counter(8.0 * double(count), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 int collatz(int g) {
@@ -157,8 +180,10 @@ void divergent(benchmark::State& state) {
   for (int g = 0; g < n; ++g) {
     int t = g % 256, want;
     if (t >= 224) continue;  // never written
-    if ((t & 31) == 5 && g > 1000) want = -1;
-    else want = collatz(g) * 1000 + (t % 32 == 4 ? 0 : collatz(g - t + (t + 1) % 224));
+    if ((t & 31) == 5 && g > 1000)
+      want = -1;
+    else
+      want = collatz(g) * 1000 + (t % 32 == 4 ? 0 : collatz(g - t + (t + 1) % 224));
     if (h[g] != want) fail(fmt::format("divergent: element {} is {}, not {}", g, h[g], want));
   }
   for (auto _ : state) launch();
@@ -185,7 +210,9 @@ void decode(benchmark::State& state) {
     if (!program.ok()) fail(program.error().to_string());
     benchmark::DoNotOptimize(program->get());
   }
-  state.counters["s/instruction"] = benchmark::Counter(double(f->instructions.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["s/instruction"] = benchmark::Counter(
+      double(f->instructions.size()),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 }  // namespace
@@ -197,7 +224,11 @@ BENCHMARK_CAPTURE(gemm, naive32, Kind::naive32, 1)->Name("naive32") TW_SIZES;
 BENCHMARK_CAPTURE(gemm, sgemm, Kind::sgemm, 1)->Name("sgemm") TW_SIZES;
 BENCHMARK(transpose)->Name("transpose") TW_SIZES;
 BENCHMARK(divergent)->Name("div")->Arg(1 << 18)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(gemm, tiled_two_threads, Kind::tiled, 2)->Name("tiled_2threads")->Arg(1024)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(gemm, tiled_two_threads, Kind::tiled, 2)
+    ->Name("tiled_2threads")
+    ->Arg(1024)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK(launches)->Unit(benchmark::kMicrosecond);
 BENCHMARK(decode)->Unit(benchmark::kMicrosecond);
 

@@ -1,6 +1,6 @@
 // Speed of single instructions: a loop of sixteen of them on per-lane registers, one warp after the
-// other on one host thread. `items_per_second` is lane-instructions a second of the instruction named
-// (the loop's own three instructions in nineteen are not counted).
+// other on one host thread. `items_per_second` is lane-instructions a second of the instruction
+// named (the loop's own three instructions in nineteen are not counted).
 //
 //   lanes --benchmark_filter=fma
 #include <benchmark/benchmark.h>
@@ -23,26 +23,93 @@ constexpr uint32_t kThreads = 256, kIterations = 2000, kUnroll = 16;
   std::exit(1);
 }
 
-// `operands`: register classes of the sources, as "b32 b32 pred"; `result`: that of the destination.
-struct Instruction { const char *spelling, *result, *operands; };
+// `operands`: register classes of the sources, as "b32 b32 pred"; `result`: that of the
+// destination.
+struct Instruction {
+  const char *spelling, *result, *operands;
+};
 constexpr Instruction kInstructions[] = {
-    {"add.u32", "b32", "b32 b32"}, {"mad.lo.s32", "b32", "b32 b32 b32"}, {"mul.wide.u32", "b64", "b32 b32"}, {"add.u64", "b64", "b64 b64"}, {"mul.lo.u64", "b64", "b64 b64"},
-    {"mul.hi.u32", "b32", "b32 b32"}, {"min.s32", "b32", "b32 b32"}, {"add.u16", "b16", "b16 b16"}, {"div.u32", "b32", "b32 b32"}, {"rem.s32", "b32", "b32 b32"}, {"div.u64", "b64", "b64 b64"},
-    {"and.b32", "b32", "b32 b32"}, {"shl.b32", "b32", "b32 b32"}, {"shr.s64", "b64", "b64 b32"}, {"lop3.b32", "b32", "b32 b32 b32 lut"}, {"shf.l.wrap.b32", "b32", "b32 b32 b32"}, {"prmt.b32", "b32", "b32 b32 b32"},
-    {"popc.b32", "b32", "b32"}, {"clz.b32", "b32", "b32"}, {"bfe.u32", "b32", "b32 b32 b32"}, {"bfi.b32", "b32", "b32 b32 b32 b32"}, {"brev.b32", "b32", "b32"}, {"dp4a.s32.s32", "b32", "b32 b32 b32"}, {"addc.cc.u32", "b32", "b32 b32"},
-    {"add.f32", "b32", "b32 b32"}, {"add.ftz.f32", "b32", "b32 b32"}, {"mul.sat.f32", "b32", "b32 b32"}, {"fma.rn.f32", "b32", "b32 b32 b32"}, {"fma.rz.f32", "b32", "b32 b32 b32"}, {"min.f32", "b32", "b32 b32"}, {"div.rn.f32", "b32", "b32 b32"}, {"sqrt.rn.f32", "b32", "b32"},
-    {"add.f64", "b64", "b64 b64"}, {"fma.rn.f64", "b64", "b64 b64 b64"}, {"div.rn.f64", "b64", "b64 b64"}, {"max.f64", "b64", "b64 b64"},
-    {"ex2.approx.f32", "b32", "b32"}, {"lg2.approx.f32", "b32", "b32"}, {"sin.approx.f32", "b32", "b32"}, {"rsqrt.approx.f32", "b32", "b32"}, {"tanh.approx.f32", "b32", "b32"},
-    {"add.f16", "b16", "b16 b16"}, {"add.f16x2", "b32", "b32 b32"}, {"fma.rn.f16x2", "b32", "b32 b32 b32"}, {"fma.rn.bf16x2", "b32", "b32 b32 b32"}, {"max.f16x2", "b32", "b32 b32"},
-    {"setp.lt.s32", "pred", "b32 b32"}, {"setp.gt.f32", "pred", "b32 b32"}, {"setp.lt.u64", "pred", "b64 b64"}, {"setp.ne.and.s32", "pred", "b32 b32 pred"}, {"selp.b32", "b32", "b32 b32 pred"}, {"set.gt.f16x2.f16x2", "b32", "b32 b32"},
-    {"cvt.rn.f32.s32", "b32", "b32"}, {"cvt.rzi.s32.f32", "b32", "b32"}, {"cvt.rn.f64.s64", "b64", "b64"}, {"cvt.rzi.s64.f64", "b64", "b64"}, {"cvt.f64.f32", "b64", "b32"}, {"cvt.rn.f32.f64", "b32", "b64"}, {"cvt.rn.f16.f32", "b16", "b32"}, {"cvt.f32.f16", "b32", "b16"},
-    {"cvt.rn.bf16.f32", "b16", "b32"}, {"cvt.rn.f16x2.f32", "b32", "b32 b32"}, {"cvt.s64.s32", "b64", "b32"}, {"cvt.u32.u16", "b32", "b16"}, {"cvt.sat.u8.s32", "b16", "b32"}, {"cvt.rn.satfinite.e4m3x2.f32", "b16", "b32 b32"},
+    {"add.u32", "b32", "b32 b32"},
+    {"mad.lo.s32", "b32", "b32 b32 b32"},
+    {"mul.wide.u32", "b64", "b32 b32"},
+    {"add.u64", "b64", "b64 b64"},
+    {"mul.lo.u64", "b64", "b64 b64"},
+    {"mul.hi.u32", "b32", "b32 b32"},
+    {"min.s32", "b32", "b32 b32"},
+    {"add.u16", "b16", "b16 b16"},
+    {"div.u32", "b32", "b32 b32"},
+    {"rem.s32", "b32", "b32 b32"},
+    {"div.u64", "b64", "b64 b64"},
+    {"and.b32", "b32", "b32 b32"},
+    {"shl.b32", "b32", "b32 b32"},
+    {"shr.s64", "b64", "b64 b32"},
+    {"lop3.b32", "b32", "b32 b32 b32 lut"},
+    {"shf.l.wrap.b32", "b32", "b32 b32 b32"},
+    {"prmt.b32", "b32", "b32 b32 b32"},
+    {"popc.b32", "b32", "b32"},
+    {"clz.b32", "b32", "b32"},
+    {"bfe.u32", "b32", "b32 b32 b32"},
+    {"bfi.b32", "b32", "b32 b32 b32 b32"},
+    {"brev.b32", "b32", "b32"},
+    {"dp4a.s32.s32", "b32", "b32 b32 b32"},
+    {"addc.cc.u32", "b32", "b32 b32"},
+    {"add.f32", "b32", "b32 b32"},
+    {"add.ftz.f32", "b32", "b32 b32"},
+    {"mul.sat.f32", "b32", "b32 b32"},
+    {"fma.rn.f32", "b32", "b32 b32 b32"},
+    {"fma.rz.f32", "b32", "b32 b32 b32"},
+    {"min.f32", "b32", "b32 b32"},
+    {"div.rn.f32", "b32", "b32 b32"},
+    {"sqrt.rn.f32", "b32", "b32"},
+    {"add.f64", "b64", "b64 b64"},
+    {"fma.rn.f64", "b64", "b64 b64 b64"},
+    {"div.rn.f64", "b64", "b64 b64"},
+    {"max.f64", "b64", "b64 b64"},
+    {"ex2.approx.f32", "b32", "b32"},
+    {"lg2.approx.f32", "b32", "b32"},
+    {"sin.approx.f32", "b32", "b32"},
+    {"rsqrt.approx.f32", "b32", "b32"},
+    {"tanh.approx.f32", "b32", "b32"},
+    {"add.f16", "b16", "b16 b16"},
+    {"add.f16x2", "b32", "b32 b32"},
+    {"fma.rn.f16x2", "b32", "b32 b32 b32"},
+    {"fma.rn.bf16x2", "b32", "b32 b32 b32"},
+    {"max.f16x2", "b32", "b32 b32"},
+    {"setp.lt.s32", "pred", "b32 b32"},
+    {"setp.gt.f32", "pred", "b32 b32"},
+    {"setp.lt.u64", "pred", "b64 b64"},
+    {"setp.ne.and.s32", "pred", "b32 b32 pred"},
+    {"selp.b32", "b32", "b32 b32 pred"},
+    {"set.gt.f16x2.f16x2", "b32", "b32 b32"},
+    {"cvt.rn.f32.s32", "b32", "b32"},
+    {"cvt.rzi.s32.f32", "b32", "b32"},
+    {"cvt.rn.f64.s64", "b64", "b64"},
+    {"cvt.rzi.s64.f64", "b64", "b64"},
+    {"cvt.f64.f32", "b64", "b32"},
+    {"cvt.rn.f32.f64", "b32", "b64"},
+    {"cvt.rn.f16.f32", "b16", "b32"},
+    {"cvt.f32.f16", "b32", "b16"},
+    {"cvt.rn.bf16.f32", "b16", "b32"},
+    {"cvt.rn.f16x2.f32", "b32", "b32 b32"},
+    {"cvt.s64.s32", "b64", "b32"},
+    {"cvt.u32.u16", "b32", "b16"},
+    {"cvt.sat.u8.s32", "b16", "b32"},
+    {"cvt.rn.satfinite.e4m3x2.f32", "b16", "b32 b32"},
 };
 
 std::string kernel_text(const Instruction& in) {
-  std::string text = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b16 %b16_<32>;\n.reg .b32 %b32_<32>, %n, %t;\n.reg .b64 %b64_<32>, %a;\n.reg .pred %pred_<32>, %go;\n";
-  text += "ld.param.u64 %a, [p];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %b64_31, %t, 64;\nadd.u64 %a, %a, %b64_31;\nmov.u32 %n, 0;\n";
-  for (int i = 16; i < 24; ++i) text += fmt::format("ld.global.u16 %b16_{0}, [%a+{1}];\nld.global.u32 %b32_{0}, [%a+{1}];\nld.global.u64 %b64_{0}, [%a+{1}];\nsetp.gt.s32 %pred_{0}, %b32_{0}, 77;\n", i, (i - 16) * 8);
+  std::string text =
+      ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg "
+      ".b16 %b16_<32>;\n.reg .b32 %b32_<32>, %n, %t;\n.reg .b64 %b64_<32>, %a;\n.reg .pred "
+      "%pred_<32>, %go;\n";
+  text +=
+      "ld.param.u64 %a, [p];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %b64_31, %t, 64;\nadd.u64 %a, %a, "
+      "%b64_31;\nmov.u32 %n, 0;\n";
+  for (int i = 16; i < 24; ++i)
+    text += fmt::format(
+        "ld.global.u16 %b16_{0}, [%a+{1}];\nld.global.u32 %b32_{0}, [%a+{1}];\nld.global.u64 "
+        "%b64_{0}, [%a+{1}];\nsetp.gt.s32 %pred_{0}, %b32_{0}, 77;\n",
+        i, (i - 16) * 8);
   text += "loop:\n";
   for (uint32_t u = 0; u < kUnroll; ++u) {
     text += fmt::format("{} %{}_{}", in.spelling, in.result, u);
@@ -56,7 +123,9 @@ std::string kernel_text(const Instruction& in) {
     }
     text += ";\n";
   }
-  return text + fmt::format("add.u32 %n, %n, 1;\nsetp.lt.u32 %go, %n, {};\n@%go bra loop;\nret;\n}}\n", kIterations);
+  return text +
+         fmt::format("add.u32 %n, %n, 1;\nsetp.lt.u32 %go, %n, {};\n@%go bra loop;\nret;\n}}\n",
+                     kIterations);
 }
 
 void instruction(benchmark::State& state, const Instruction& in) {
@@ -74,7 +143,9 @@ void instruction(benchmark::State& state, const Instruction& in) {
   uint64_t data = *(*device)->allocate(kThreads * 64, emu::AllocationKind::device);
   auto* words = reinterpret_cast<uint32_t*>((*device)->host_pointer(data, kThreads * 64));
   uint32_t s = 1;
-  for (uint32_t i = 0; i < kThreads * 16; ++i) s = s * 1664525u + 1013904223u, words[i] = 0x3f800000u + (s >> 8);  // ordinary floats and halves
+  for (uint32_t i = 0; i < kThreads * 16; ++i)
+    s = s * 1664525u + 1013904223u,
+    words[i] = 0x3f800000u + (s >> 8);  // ordinary floats and halves
   emu::Launch launch;
   launch.kernel = (*device)->find_kernel(**module, "k");
   launch.grid = {1, 1, 1}, launch.block = {kThreads, 1, 1};
@@ -83,7 +154,8 @@ void instruction(benchmark::State& state, const Instruction& in) {
   for (auto _ : state) {
     auto run = (*device)->start(launch);
     if (!run.ok()) fail(run.error().to_string());
-    while ((*run)->advance() == emu::GridRun::State::yielded) {}
+    while ((*run)->advance() == emu::GridRun::State::yielded) {
+    }
   }
   state.SetItemsProcessed(int64_t(state.iterations()) * kThreads * kIterations * kUnroll);
 }
@@ -91,7 +163,10 @@ void instruction(benchmark::State& state, const Instruction& in) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const Instruction& in : kInstructions) benchmark::RegisterBenchmark(in.spelling, [&in](benchmark::State& state) { instruction(state, in); })->Unit(benchmark::kMillisecond);
+  for (const Instruction& in : kInstructions)
+    benchmark::RegisterBenchmark(in.spelling, [&in](benchmark::State& state) {
+      instruction(state, in);
+    })->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -1,6 +1,6 @@
-// What counting costs: the tiled GEMM and its neighbours bare and with the counters of `tilewright profile`,
-// on one host thread. The two runs of a pair must give the same result. Goal: at most 2.5 times the bare
-// engine on the tiled GEMM (`slowdown` of tiled).
+// What counting costs: the tiled GEMM and its neighbours bare and with the counters of `tilewright
+// profile`, on one host thread. The two runs of a pair must give the same result. Goal: at most 2.5
+// times the bare engine on the tiled GEMM (`slowdown` of tiled).
 //
 //   profile --benchmark_filter=tiled
 #include <benchmark/benchmark.h>
@@ -40,7 +40,8 @@ struct Bench {
     options.threads = 1;
     options.memory_bytes = uint64_t{4} << 30;
     if (counted) {
-      source = std::make_unique<counters::CountingSource>(*spec, [this](const std::string&) { ++records; });
+      source = std::make_unique<counters::CountingSource>(
+          *spec, [this](const std::string&) { ++records; });
       options.observers = source.get();
     }
     auto created = emu::Device::create(*spec, options);
@@ -59,18 +60,26 @@ struct Bench {
       auto address = device->allocate(elements * 4, emu::AllocationKind::device);
       if (!address.ok()) fail(address.error().to_string());
       *p = *address;
-      for (size_t i = 0; i < elements; ++i) host(*p)[i] = float((seed = seed * 1664525u + 1013904223u) >> 22) / 512.0f - 1.0f;
+      for (size_t i = 0; i < elements; ++i)
+        host(*p)[i] = float((seed = seed * 1664525u + 1013904223u) >> 22) / 512.0f - 1.0f;
     }
   }
-  float* host(uint64_t address) { return reinterpret_cast<float*>(device->host_pointer(address, 4)); }
+  float* host(uint64_t address) {
+    return reinterpret_cast<float*>(device->host_pointer(address, 4));
+  }
 
-  double run(const char* kernel, emu::Dim3 grid, emu::Dim3 block, std::initializer_list<uint64_t> pointers, std::initializer_list<int32_t> ints) {
+  double run(const char* kernel, emu::Dim3 grid, emu::Dim3 block,
+             std::initializer_list<uint64_t> pointers, std::initializer_list<int32_t> ints) {
     emu::Launch launch;
     launch.kernel = device->find_kernel(*module, kernel);
     if (launch.kernel == nullptr) fail(fmt::format("no kernel {}", kernel));
     launch.grid = grid, launch.block = block;
-    for (uint64_t p : pointers) launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&p), reinterpret_cast<uint8_t*>(&p) + 8);
-    for (int32_t i : ints) launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&i), reinterpret_cast<uint8_t*>(&i) + 4);
+    for (uint64_t p : pointers)
+      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&p),
+                               reinterpret_cast<uint8_t*>(&p) + 8);
+    for (int32_t i : ints)
+      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&i),
+                               reinterpret_cast<uint8_t*>(&i) + 4);
     const auto begin = std::chrono::steady_clock::now();
     auto started = device->start(launch);
     if (!started.ok()) fail(started.error().to_string());
@@ -83,21 +92,26 @@ struct Bench {
 
   double launch(const std::string& kernel, uint32_t n) {
     const int32_t i = int32_t(n);
-    if (kernel == "tiled") return run("tiled", {(n + 15) / 16, (n + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {i, i, i});
-    if (kernel == "naive") return run("naive", {(n + 15) / 16, (n + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {i, i, i});
-    if (kernel == "sgemm") return run("sgemm", {n / 128, n / 128, 1}, {256, 1, 1}, {a, b, c}, {i, i, i});
+    if (kernel == "tiled")
+      return run("tiled", {(n + 15) / 16, (n + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {i, i, i});
+    if (kernel == "naive")
+      return run("naive", {(n + 15) / 16, (n + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {i, i, i});
+    if (kernel == "sgemm")
+      return run("sgemm", {n / 128, n / 128, 1}, {256, 1, 1}, {a, b, c}, {i, i, i});
     return run("transpose", {(n + 31) / 32, (n + 31) / 32, 1}, {32, 8, 1}, {a, c}, {i, i});
   }
 };
 
-// Bare and counted take turns, so that both see the same state of the machine; the shortest of each counts.
+// Bare and counted take turns, so that both see the same state of the machine; the shortest of each
+// counts.
 void slowdown(benchmark::State& state, const char* kernel) {
   const uint32_t n = uint32_t(state.range(0));
   const size_t elements = size_t(n) * n;
   Bench bare(false, elements), counted(true, elements);
   bare.launch(kernel, n);
   counted.launch(kernel, n);
-  if (std::memcmp(bare.host(bare.c), counted.host(counted.c), elements * 4) != 0) fail(fmt::format("{}: the counted run gives another result", kernel));
+  if (std::memcmp(bare.host(bare.c), counted.host(counted.c), elements * 4) != 0)
+    fail(fmt::format("{}: the counted run gives another result", kernel));
   if (counted.records == 0) fail("nothing was counted");
   double shortest_bare = 1e9, shortest_counted = 1e9;
   for (auto _ : state) {

@@ -46,8 +46,7 @@ __global__ void transpose_elements(const T* __restrict__ in, T* __restrict__ out
 }
 
 // T seen as bits: what moves are words of kPack elements.
-template <class T>
-struct Packed {
+template <class T> struct Packed {
   static constexpr int kPack = 4 / sizeof(T);
   using Bits = std::conditional_t<sizeof(T) == 1, uint8_t, uint16_t>;
 };
@@ -122,8 +121,7 @@ __global__ void transpose_words(const T* __restrict__ in, T* __restrict__ out, i
   }
 }
 
-template <class T>
-void launch(const T* in, T* out, MatrixShape shape) {
+template <class T> void launch(const T* in, T* out, MatrixShape shape) {
   if (shape.m == 0 || shape.n == 0) return;  // a grid of no blocks is an invalid configuration
   const dim3 block(kTile, kRows);
   if constexpr (sizeof(T) < 4) {

@@ -1,8 +1,10 @@
 // Kernels of the engine's benchmark: the lessons' GEMMs and transpose, a register-tiled GEMM as in
-// SGEMM tutorials, and a divergent kernel. Plain CUDA as people write it; compiled to PTX by the build.
+// SGEMM tutorials, and a divergent kernel. Plain CUDA as people write it; compiled to PTX by the
+// build.
 constexpr int kTile = 16;
 
-extern "C" __global__ void tiled(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m, int n, int k) {
+extern "C" __global__ void tiled(const float* __restrict__ a, const float* __restrict__ b,
+                                 float* __restrict__ c, int m, int n, int k) {
   __shared__ float a_tile[kTile][kTile];
   __shared__ float b_tile[kTile][kTile];
   int row = blockIdx.y * kTile + threadIdx.y;
@@ -21,7 +23,8 @@ extern "C" __global__ void tiled(const float* __restrict__ a, const float* __res
   if (row < m && col < n) c[row * n + col] = sum;
 }
 
-extern "C" __global__ void naive(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m, int n, int k) {
+extern "C" __global__ void naive(const float* __restrict__ a, const float* __restrict__ b,
+                                 float* __restrict__ c, int m, int n, int k) {
   int row = blockIdx.y * blockDim.y + threadIdx.y;
   int col = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= m || col >= n) return;
@@ -32,7 +35,8 @@ extern "C" __global__ void naive(const float* __restrict__ a, const float* __res
 
 constexpr int kSquare = 32, kRows = 8;
 
-extern "C" __global__ void transpose(const float* __restrict__ in, float* __restrict__ out, int width, int height) {
+extern "C" __global__ void transpose(const float* __restrict__ in, float* __restrict__ out,
+                                     int width, int height) {
   __shared__ float tile[kSquare][kSquare + 1];
   int x = blockIdx.x * kSquare + threadIdx.x;
   int y = blockIdx.y * kSquare + threadIdx.y;
@@ -48,7 +52,9 @@ extern "C" __global__ void transpose(const float* __restrict__ in, float* __rest
 // 128x128 tile of C a block, 8 deep, 8x8 results a thread; sizes are multiples of the tile.
 constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
 
-extern "C" __global__ void __launch_bounds__(256) sgemm(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m, int n, int k) {
+extern "C" __global__ void __launch_bounds__(256)
+    sgemm(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m,
+          int n, int k) {
   __shared__ __align__(16) float a_tile[kBlockK][kBlockM];
   __shared__ __align__(16) float b_tile[kBlockK][kBlockN];
   int thread = threadIdx.x;
@@ -64,15 +70,20 @@ extern "C" __global__ void __launch_bounds__(256) sgemm(const float* __restrict_
     a_tile[a_col + 1][a_row] = v.y;
     a_tile[a_col + 2][a_row] = v.z;
     a_tile[a_col + 3][a_row] = v.w;
-    *reinterpret_cast<float4*>(&b_tile[b_row][b_col]) = *reinterpret_cast<const float4*>(b_block + (size_t)(k0 + b_row) * n + b_col);
+    *reinterpret_cast<float4*>(&b_tile[b_row][b_col]) =
+        *reinterpret_cast<const float4*>(b_block + (size_t)(k0 + b_row) * n + b_col);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kBlockK; ++i) {
       float ra[8], rb[8];
 #pragma unroll
-      for (int j = 0; j < 8; j += 4) *reinterpret_cast<float4*>(ra + j) = *reinterpret_cast<const float4*>(&a_tile[i][ty * 8 + j]);
+      for (int j = 0; j < 8; j += 4)
+        *reinterpret_cast<float4*>(ra + j) =
+            *reinterpret_cast<const float4*>(&a_tile[i][ty * 8 + j]);
 #pragma unroll
-      for (int j = 0; j < 8; j += 4) *reinterpret_cast<float4*>(rb + j) = *reinterpret_cast<const float4*>(&b_tile[i][tx * 8 + j]);
+      for (int j = 0; j < 8; j += 4)
+        *reinterpret_cast<float4*>(rb + j) =
+            *reinterpret_cast<const float4*>(&b_tile[i][tx * 8 + j]);
 #pragma unroll
       for (int p = 0; p < 8; ++p)
 #pragma unroll
@@ -84,7 +95,9 @@ extern "C" __global__ void __launch_bounds__(256) sgemm(const float* __restrict_
   for (int p = 0; p < 8; ++p)
 #pragma unroll
     for (int q = 0; q < 8; q += 4)
-      *reinterpret_cast<float4*>(c + (size_t)(blockIdx.y * kBlockM + ty * 8 + p) * n + blockIdx.x * kBlockN + tx * 8 + q) = make_float4(sum[p][q], sum[p][q + 1], sum[p][q + 2], sum[p][q + 3]);
+      *reinterpret_cast<float4*>(c + (size_t)(blockIdx.y * kBlockM + ty * 8 + p) * n +
+                                 blockIdx.x * kBlockN + tx * 8 + q) =
+          make_float4(sum[p][q], sum[p][q + 1], sum[p][q + 2], sum[p][q + 3]);
 }
 
 // Collatz steps: every lane loops a different number of times; some lanes and one warp leave early.
@@ -93,8 +106,10 @@ extern "C" __global__ void divergent(int* out, int n) {
   int t = threadIdx.x, g = blockIdx.x * blockDim.x + t;
   int v = g, steps = 0;
   while (v != 1 && steps < 200) {
-    if (v & 1) v = 3 * v + 1;
-    else v >>= 1;
+    if (v & 1)
+      v = 3 * v + 1;
+    else
+      v >>= 1;
     ++steps;
     if (v < 0) break;
   }

@@ -37,8 +37,7 @@ __global__ void __launch_bounds__(256) ffma_chains(float* sink, float a, float b
   if (sum == 1.2345678e30f) *sink = sum;
 }
 
-template <class T>
-__global__ void uniform_kernel(T* out, size_t count, uint32_t seed) {
+template <class T> __global__ void uniform_kernel(T* out, size_t count, uint32_t seed) {
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count;
        i += size_t(gridDim.x) * blockDim.x) {
     uint32_t h = uint32_t(i) * 2654435761u ^ seed;
@@ -51,8 +50,7 @@ __global__ void uniform_kernel(T* out, size_t count, uint32_t seed) {
   }
 }
 
-template <class T>
-std::shared_ptr<void> uniform(size_t count, uint32_t seed) {
+template <class T> std::shared_ptr<void> uniform(size_t count, uint32_t seed) {
   void* p = nullptr;
   TW_CUDA(cudaMalloc(&p, count * sizeof(T)));
   uniform_kernel<<<1024, 256>>>(static_cast<T*>(p), count, seed);

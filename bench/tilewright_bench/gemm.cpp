@@ -102,8 +102,7 @@ class LtProblem {
   }
 
  private:
-  template <class T>
-  void set(cublasLtMatmulDescAttributes_t attribute, T value) {
+  template <class T> void set(cublasLtMatmulDescAttributes_t attribute, T value) {
     TW_LT(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value));
   }
   static void layout(cublasLtMatrixLayout_t* out, cudaDataType type, int64_t rows, int64_t columns,

@@ -26,8 +26,7 @@ __host__ __device__ double value_of(const void* data, int64_t i, Type type) {
       return static_cast<double>(static_cast<float>(static_cast<const __nv_fp8_e4m3*>(data)[i]));
     case Type::kE5m2:
       return static_cast<double>(static_cast<float>(static_cast<const __nv_fp8_e5m2*>(data)[i]));
-    default:
-      return static_cast<double>(static_cast<const float*>(data)[i]);
+    default: return static_cast<double>(static_cast<const float*>(data)[i]);
   }
 }
 
@@ -41,20 +40,11 @@ __global__ void fill_kernel(void* data, int64_t count, Type type, uint64_t seed)
     z ^= z >> 31;
     const float v = float(uint32_t(z) >> 8) / 8388608.0f - 1.0f;
     switch (type) {
-      case Type::kBf16:
-        static_cast<__nv_bfloat16*>(data)[i] = __nv_bfloat16(v);
-        break;
-      case Type::kF16:
-        static_cast<__half*>(data)[i] = __half(v);
-        break;
-      case Type::kE4m3:
-        static_cast<__nv_fp8_e4m3*>(data)[i] = __nv_fp8_e4m3(v);
-        break;
-      case Type::kE5m2:
-        static_cast<__nv_fp8_e5m2*>(data)[i] = __nv_fp8_e5m2(v);
-        break;
-      default:
-        static_cast<float*>(data)[i] = v;
+      case Type::kBf16: static_cast<__nv_bfloat16*>(data)[i] = __nv_bfloat16(v); break;
+      case Type::kF16: static_cast<__half*>(data)[i] = __half(v); break;
+      case Type::kE4m3: static_cast<__nv_fp8_e4m3*>(data)[i] = __nv_fp8_e4m3(v); break;
+      case Type::kE5m2: static_cast<__nv_fp8_e5m2*>(data)[i] = __nv_fp8_e5m2(v); break;
+      default: static_cast<float*>(data)[i] = v;
     }
   }
 }

@@ -21,8 +21,7 @@ struct Nvml {
   int (*driver)(char*, unsigned) = nullptr;
 };
 
-template <class F>
-bool resolve(void* library, const char* name, F& out) {
+template <class F> bool resolve(void* library, const char* name, F& out) {
   out = reinterpret_cast<F>(dlsym(library, name));
   return out != nullptr;
 }

@@ -268,21 +268,11 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
                                                          s.rows, s.cols, ld_in, ld_out);
         };
         switch (element) {
-          case 1:
-            go(uint8_t{});
-            break;
-          case 2:
-            go(uint16_t{});
-            break;
-          case 4:
-            go(uint32_t{});
-            break;
-          case 8:
-            go(uint64_t{});
-            break;
-          default:
-            go(uint4{});
-            break;
+          case 1: go(uint8_t{}); break;
+          case 2: go(uint16_t{}); break;
+          case 4: go(uint32_t{}); break;
+          case 8: go(uint64_t{}); break;
+          default: go(uint4{}); break;
         }
         TW_CUDA(cudaGetLastError());
       });

@@ -13,8 +13,8 @@
 // Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
 // a time. Errors are values (status.h) that name the argument, and touch nothing.
 //
-// Tested by tilewright-bench gemm --suite verify (GPU) and tests/unit/model/gemm_model_test.cpp (choice
-// of kernel).
+// Tested by tilewright-bench gemm --suite verify (GPU) and tests/unit/model/gemm_model_test.cpp
+// (choice of kernel).
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The C interface of transpose.h: same meaning, same argument names. Every function returns 0 or a code
- * of tw_status_code; tw_last_error() then describes the last failure of the calling thread.
+/* The C interface of transpose.h: same meaning, same argument names. Every function returns 0 or a
+ * code of tw_status_code; tw_last_error() then describes the last failure of the calling thread.
  *
  * Tested by examples/link_library/link_c.c. */
 #pragma once
@@ -33,16 +33,16 @@ struct tw_error {
 /* The last failure in this thread; code 0 when there was none. */
 struct tw_error tw_last_error(void);
 
-int tw_transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows, int64_t cols,
-                 int element_bytes, int64_t batch_count, int64_t batch_stride_in, int64_t batch_stride_out,
-                 struct CUstream_st* stream);
-int tw_transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, int element_bytes, void* workspace,
-                          size_t workspace_bytes, struct CUstream_st* stream);
+int tw_transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
+                 int64_t cols, int element_bytes, int64_t batch_count, int64_t batch_stride_in,
+                 int64_t batch_stride_out, struct CUstream_st* stream);
+int tw_transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, int element_bytes,
+                          void* workspace, size_t workspace_bytes, struct CUstream_st* stream);
 size_t tw_transpose_in_place_workspace(int64_t rows, int64_t cols, int element_bytes);
-int tw_permute(const void* in, void* out, int dims, const int64_t* sizes, const int* order, int element_bytes,
-               struct CUstream_st* stream);
-int tw_transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows, int64_t cols,
-                      int element_bytes, int threads);
+int tw_permute(const void* in, void* out, int dims, const int64_t* sizes, const int* order,
+               int element_bytes, struct CUstream_st* stream);
+int tw_transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
+                      int64_t cols, int element_bytes, int threads);
 /* major * 10000 + minor * 100 + patch */
 int tw_version(void);
 

@@ -8,8 +8,7 @@
 
 namespace tw::ladder {
 
-template <class T>
-class DeviceArray {
+template <class T> class DeviceArray {
  public:
   explicit DeviceArray(size_t count) : count_(count) {
     if (count_ != 0) check(cudaMalloc(reinterpret_cast<void**>(&data_), count_ * sizeof(T)));

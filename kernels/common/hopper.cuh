@@ -6,8 +6,8 @@
 // sm_90a. Source: PTX ISA, "Parallel Synchronization and Communication Instructions" (mbarrier) and
 // "Data Movement and Conversion Instructions" (cp.async.bulk.tensor).
 //
-// Tested by tilewright-bench gemm --suite verify (every kernel of the library is checked against a reference before it is
-// timed).
+// Tested by tilewright-bench gemm --suite verify (every kernel of the library is checked against a
+// reference before it is timed).
 #pragma once
 
 #include <cuda.h>
@@ -104,8 +104,7 @@ __device__ __forceinline__ void tma_store_commit() {
 }
 
 // Waits until at most `kPending` of this thread's store groups still read shared memory.
-template <int kPending>
-__device__ __forceinline__ void tma_store_wait_read() {
+template <int kPending> __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
@@ -148,13 +147,11 @@ __device__ __forceinline__ void let_kernels_behind_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-template <int kRegisters>
-__device__ __forceinline__ void registers_release() {
+template <int kRegisters> __device__ __forceinline__ void registers_release() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-template <int kRegisters>
-__device__ __forceinline__ void registers_acquire() {
+template <int kRegisters> __device__ __forceinline__ void registers_acquire() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 

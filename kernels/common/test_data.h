@@ -41,8 +41,7 @@ inline std::vector<float> random_floats(size_t count, Numbers numbers, uint64_t 
 
 // Elements of any type made of random bits (floats include NaN patterns): for code that only moves
 // data, where every bit has to arrive.
-template <class T>
-std::vector<T> random_patterns(size_t count, uint64_t seed) {
+template <class T> std::vector<T> random_patterns(size_t count, uint64_t seed) {
   std::vector<T> values(count);
   auto* bytes = reinterpret_cast<unsigned char*>(values.data());
   for (size_t i = 0; i < count * sizeof(T); i += 8) {
@@ -54,8 +53,7 @@ std::vector<T> random_patterns(size_t count, uint64_t seed) {
 }
 
 // FNV-1a, 64 bits, over the bytes of the elements.
-template <class T>
-uint64_t hash_of(const std::vector<T>& values) {
+template <class T> uint64_t hash_of(const std::vector<T>& values) {
   uint64_t hash = 0xcbf29ce484222325ull;
   const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
   for (size_t i = 0; i < values.size() * sizeof(T); ++i)

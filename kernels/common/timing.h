@@ -6,8 +6,7 @@
 
 namespace tw::ladder {
 
-template <class Launch>
-float shortest_time_ms(int repeat, const Launch& launch) {
+template <class Launch> float shortest_time_ms(int repeat, const Launch& launch) {
   cudaEvent_t start, stop;
   check(cudaEventCreate(&start));
   check(cudaEventCreate(&stop));

@@ -21,8 +21,7 @@ struct MatrixShape {
   int m, n;
 };
 
-template <class T>
-struct TransposeStep {
+template <class T> struct TransposeStep {
   const char* name;
   std::function<void(const T* in, T* out, MatrixShape shape)> launch;
   bool copies = false;  // out = in, not transposed: the yardstick
@@ -36,8 +35,7 @@ inline std::vector<MatrixShape> transpose_shapes(const Options& options) {
           {32, 32}, {64, 96}, {256, 256}, {512, 1024}};
 }
 
-template <class T>
-std::vector<T> reference_transpose(const std::vector<T>& in, MatrixShape shape) {
+template <class T> std::vector<T> reference_transpose(const std::vector<T>& in, MatrixShape shape) {
   std::vector<T> out(in.size());
   for (int row = 0; row < shape.m; ++row)
     for (int col = 0; col < shape.n; ++col)
@@ -84,8 +82,7 @@ bool run_transpose_size(const Options& options, const TransposeStep<T>& step, Ma
 }
 
 // The exit status of a step's program: 0 only if every size passed.
-template <class T>
-int run_transpose_step(const Options& options, const TransposeStep<T>& step) {
+template <class T> int run_transpose_step(const Options& options, const TransposeStep<T>& step) {
   bool pass = true;
   for (MatrixShape shape : transpose_shapes(options))
     pass = run_transpose_size(options, step, shape) && pass;

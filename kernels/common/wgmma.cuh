@@ -1,13 +1,15 @@
 // wgmma: the warpgroup's matrix instruction, D(64 x N, fp32 registers) += A(64 x 32 bytes) * B.
 //
-// Problem: an instruction takes up to 128 accumulator registers by name. Choice: one asm statement per
-// N whose register list is a string literal; `Wgmma<T, N>` picks it. A and B come as shared-memory
-// descriptors (`*_descriptor`), or A from registers. Accumulator layout (PTX ISA, wgmma m64nNk16 D
-// fragment): warp w of the warpgroup holds rows 16w..16w+15; lane = 4g + t holds, for every group q of
-// eight columns, d[4q], d[4q+1] = (row g, columns 8q+2t, 8q+2t+1) and d[4q+2], d[4q+3] = row g + 8.
+// Problem: an instruction takes up to 128 accumulator registers by name. Choice: one asm statement
+// per N whose register list is a string literal; `Wgmma<T, N>` picks it. A and B come as
+// shared-memory descriptors (`*_descriptor`), or A from registers. Accumulator layout (PTX ISA,
+// wgmma m64nNk16 D fragment): warp w of the warpgroup holds rows 16w..16w+15; lane = 4g + t holds,
+// for every group q of eight columns, d[4q], d[4q+1] = (row g, columns 8q+2t, 8q+2t+1) and d[4q+2],
+// d[4q+3] = row g + 8.
 //
 // Macros: asm text must be a literal, constexpr cannot build it.
-// Tested by tilewright-bench gemm --suite verify (results against a double reference for every shape, type and layout).
+// Tested by tilewright-bench gemm --suite verify (results against a double reference for every
+// shape, type and layout).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -22,24 +24,26 @@ struct Tf32 {  // fp32 storage; the tensor core reads the upper 19 bits
   float value;
 };
 
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-template <int kPending>
-__device__ __forceinline__ void wgmma_wait() {
+template <int kPending> __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Descriptor of a tile in the 128-byte swizzle. Fields (PTX ISA, "Matrix Descriptor Format"): bits 0-13
-// address/16, 16-29 leading offset/16, 32-45 stride offset/16, 62-63 swizzle mode (1 = 128 bytes).
+// Descriptor of a tile in the 128-byte swizzle. Fields (PTX ISA, "Matrix Descriptor Format"): bits
+// 0-13 address/16, 16-29 leading offset/16, 32-45 stride offset/16, 62-63 swizzle mode (1 = 128
+// bytes).
 //  K-major: rows of 128 bytes; 8 rows (1024 bytes) to the next group of rows; no leading offset.
 __device__ __forceinline__ uint64_t k_major_descriptor(uint32_t address) {
   return (uint64_t{1} << 62) | (uint64_t{1024 >> 4} << 32) | (uint64_t{1} << 16) |
          ((address & 0x3ffff) >> 4);
 }
-//  MN-major: one row of 128 bytes (64 elements along M or N) per k; 8 k (1024 bytes) to the next group
-//  of k; `panel_bytes` to the next 64 elements along M or N.
+//  MN-major: one row of 128 bytes (64 elements along M or N) per k; 8 k (1024 bytes) to the next
+//  group of k; `panel_bytes` to the next 64 elements along M or N.
 __device__ __forceinline__ uint64_t mn_major_descriptor(uint32_t address, uint32_t panel_bytes) {
   return (uint64_t{1} << 62) | (uint64_t{1024 >> 4} << 32) | (uint64_t{panel_bytes >> 4} << 16) |
          ((address & 0x3ffff) >> 4);
@@ -96,9 +100,11 @@ __device__ __forceinline__ uint64_t mn_major_descriptor(uint32_t address, uint32
 // `accumulate` 0 overwrites D. `kTrans*`: 0 = K-major, 1 = MN-major.
 template <class TA, class TB, int N, int kTransA, int kTransB>
 __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b, int accumulate) {
-  static_assert(N == 64 || N == 128 || N == 192 || N == 256, "only these widths have an asm statement");
+  static_assert(N == 64 || N == 128 || N == 192 || N == 256,
+                "only these widths have an asm statement");
   if constexpr (sizeof(TA) != 2) {
-    static_assert(kTransA == 0 && kTransB == 0, "only 16-bit types may be MN-major (PTX ISA, wgmma)");
+    static_assert(kTransA == 0 && kTransB == 0,
+                  "only 16-bit types may be MN-major (PTX ISA, wgmma)");
   }
   if constexpr (std::is_same_v<TA, __nv_bfloat16>) {
     TW_WGMMA_SS_ALL("k16.f32.bf16.bf16");
@@ -118,10 +124,11 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
   }
 }
 
-// A from registers (16-bit types): a[0], a[1] = rows g, g + 8 at k = 2t, 2t+1; a[2], a[3] at k = 2t+8, 2t+9.
+// A from registers (16-bit types): a[0], a[1] = rows g, g + 8 at k = 2t, 2t+1; a[2], a[3] at k =
+// 2t+8, 2t+9.
 template <class T, int N, int kTransB>
-__device__ __forceinline__ void wgmma_register_a(float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b,
-                                                 int accumulate) {
+__device__ __forceinline__ void wgmma_register_a(float (&d)[N / 2], const uint32_t (&a)[4],
+                                                 uint64_t b, int accumulate) {
   static_assert(sizeof(T) == 2, "the register form is only used for 16-bit types");
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
     TW_WGMMA_RS_ALL("k16.f32.bf16.bf16");

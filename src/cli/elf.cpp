@@ -15,8 +15,7 @@ class Reader {
  public:
   Reader(std::span<const uint8_t> image, const std::string& path) : image_(image), path_(path) {}
 
-  template <class T>
-  bool read(uint64_t offset, T& value) const {
+  template <class T> bool read(uint64_t offset, T& value) const {
     if (offset > image_.size() || sizeof(T) > image_.size() - offset) return false;
     std::memcpy(&value, image_.data() + offset, sizeof(T));
     return true;

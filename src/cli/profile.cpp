@@ -1,6 +1,6 @@
-// Phases: compile or check the program; run it with counting on, records going to a temporary file; ask
-// ptxas about each module that ran; build the report; write it. The report is written whatever became of
-// the program, whose exit status is ours.
+// Phases: compile or check the program; run it with counting on, records going to a temporary file;
+// ask ptxas about each module that ran; build the report; write it. The report is written whatever
+// became of the program, whose exit status is ours.
 #include "cli/profile.h"
 
 #include <fmt/format.h>
@@ -40,8 +40,10 @@ struct TemporaryFile {
     std::error_code error;
     path = (fs::temp_directory_path(error) / "tilewright-profile-XXXXXX").string();
     const int file = error ? -1 : mkstemp(path.data());
-    if (file >= 0) close(file);
-    else path.clear();
+    if (file >= 0)
+      close(file);
+    else
+      path.clear();
   }
   ~TemporaryFile() {
     if (!path.empty()) unlink(path.c_str());
@@ -50,7 +52,8 @@ struct TemporaryFile {
 
 Status write_file(const std::string& path, const std::string& text) {
   if (path.empty()) return Unit{};
-  if (!(std::ofstream(path, std::ios::binary) << text).flush()) return Error{.message = "cannot be written", .file = path};
+  if (!(std::ofstream(path, std::ios::binary) << text).flush())
+    return Error{.message = "cannot be written", .file = path};
   return Unit{};
 }
 
@@ -60,7 +63,8 @@ int refuse(const Error& error) {
 }
 
 // Machine code of every module that a launch used. A note where a module's is missing.
-void ask_about_modules(const report::Records& records, const model::DeviceSpec& device, report::BuildOptions& build) {
+void ask_about_modules(const report::Records& records, const model::DeviceSpec& device,
+                       report::BuildOptions& build) {
   const Result<std::string> ptxas = find_ptxas();
   if (!ptxas) {
     build.ptxas_note = "no ptxas was found";
@@ -73,8 +77,10 @@ void ask_about_modules(const report::Records& records, const model::DeviceSpec& 
   for (const report::ModuleRecord& m : records.modules) {
     if (!used.contains(m.id)) continue;
     Result<report::MachineCode> code = ask_ptxas(*ptxas, m.text, device);
-    if (code) build.machine[m.id] = std::move(*code);
-    else build.ptxas_note = code.error().to_string();
+    if (code)
+      build.machine[m.id] = std::move(*code);
+    else
+      build.ptxas_note = code.error().to_string();
   }
 }
 
@@ -83,7 +89,8 @@ int profile(const ProfileOptions& options) {
     try {
       const std::regex check(options.kernels);
     } catch (const std::regex_error&) {
-      return refuse(Error{.message = fmt::format("--kernel: '{}' is no regular expression", options.kernels)});
+      return refuse(Error{
+          .message = fmt::format("--kernel: '{}' is no regular expression", options.kernels)});
     }
   }
   Result<Prepared> prepared = prepare(options.run);
@@ -91,26 +98,39 @@ int profile(const ProfileOptions& options) {
   const Result<model::DeviceSpec> device = model::load_device_spec(options.run.gpu);
   if (!device) return refuse(device.error());
   const TemporaryFile records_file;
-  if (records_file.path.empty()) return refuse(Error{.message = "no temporary file can be made; set TMPDIR"});
+  if (records_file.path.empty())
+    return refuse(Error{.message = "no temporary file can be made; set TMPDIR"});
   prepared->environment.emplace_back(counters::kProfileVariable, records_file.path);
   prepared->environment.emplace_back(counters::kKernelsVariable, options.kernels);
 
-  const Result<int> status = run_and_wait(prepared->arguments, prepared->environment, options.run.timeout);
+  const Result<int> status =
+      run_and_wait(prepared->arguments, prepared->environment, options.run.timeout);
   if (!status) return refuse(status.error());
 
   std::ifstream file(records_file.path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const Result<report::Records> records = report::read_records(text, records_file.path);
   if (!records) return refuse(records.error());
-  report::BuildOptions build{.program = options.run.program, .as_written = options.as_written, .machine = {}, .ptxas_note = {}};
-  if (options.no_ptxas) build.ptxas_note = "--no-ptxas";
-  else ask_about_modules(*records, *device, build);
+  report::BuildOptions build{.program = options.run.program,
+                             .as_written = options.as_written,
+                             .machine = {},
+                             .ptxas_note = {}};
+  if (options.no_ptxas)
+    build.ptxas_note = "--no-ptxas";
+  else
+    ask_about_modules(*records, *device, build);
   const report::Profile result = report::build_profile(*records, *device, build);
 
   std::fflush(stdout);
   fmt::print("\n{}", report::profile_text(result));
-  if (const Status s = write_file(options.json, options.json.empty() ? std::string() : report::profile_json(result)); !s.ok()) return refuse(s.error());
-  if (const Status s = write_file(options.html, options.html.empty() ? std::string() : report::profile_html(result)); !s.ok()) return refuse(s.error());
+  if (const Status s = write_file(
+          options.json, options.json.empty() ? std::string() : report::profile_json(result));
+      !s.ok())
+    return refuse(s.error());
+  if (const Status s = write_file(
+          options.html, options.html.empty() ? std::string() : report::profile_html(result));
+      !s.ok())
+    return refuse(s.error());
   std::fflush(stdout);
   return end_like(*status);
 }
@@ -118,21 +138,28 @@ int profile(const ProfileOptions& options) {
 }  // namespace
 
 void add_profile_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("profile", "Run a CUDA program on the CPU and count what its kernels do");
+  CLI::App* command =
+      app.add_subcommand("profile", "Run a CUDA program on the CPU and count what its kernels do");
   command->footer(
       "Examples:\n"
       "  tilewright profile gemm.cu -- 512\n"
       "  tilewright profile ./program --gpu h100 --html report.html --json report.json\n"
       "  tilewright profile gemm.cu --kernel tiled --as-written\n"
       "\n"
-      "docs/counters.md defines every counter. Exit status: the program's own; 2 if it cannot be run.");
+      "docs/counters.md defines every counter. Exit status: the program's own; 2 if it cannot be "
+      "run.");
   auto options = std::make_shared<ProfileOptions>();
   add_run_options(*command, options->run);
-  command->add_option("--json", options->json, "Write all counters, per launch, line and instruction, to this file");
+  command->add_option("--json", options->json,
+                      "Write all counters, per launch, line and instruction, to this file");
   command->add_option("--html", options->html, "Write the report as one HTML page to this file");
-  command->add_option("--kernel", options->kernels, "Count only kernels whose mangled name this regular expression finds");
-  command->add_flag("--as-written", options->as_written, "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");
-  command->add_flag("--no-ptxas", options->no_ptxas, "Do not ask ptxas for registers and access widths: estimate them");
+  command->add_option("--kernel", options->kernels,
+                      "Count only kernels whose mangled name this regular expression finds");
+  command->add_flag(
+      "--as-written", options->as_written,
+      "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");
+  command->add_flag("--no-ptxas", options->no_ptxas,
+                    "Do not ask ptxas for registers and access widths: estimate them");
   command->callback([options] {
     if (const int status = profile(*options); status != 0) throw CLI::RuntimeError(status);
   });

@@ -1,4 +1,5 @@
-// `tilewright profile`: counters, bank conflicts, occupancy, roofline of every kernel a program launches.
+// `tilewright profile`: counters, bank conflicts, occupancy, roofline of every kernel a program
+// launches.
 #pragma once
 
 namespace CLI {
@@ -7,8 +8,8 @@ class App;
 
 namespace tw::cli {
 
-// Ends in CLI::RuntimeError with the program's exit status if that is not 0, or 2 if it cannot be run or a
-// file cannot be written.
+// Ends in CLI::RuntimeError with the program's exit status if that is not 0, or 2 if it cannot be
+// run or a file cannot be written.
 void add_profile_command(CLI::App& app);
 
 }  // namespace tw::cli

@@ -1,4 +1,5 @@
-// Asks ptxas what it makes of a module's PTX: registers, spills, and the machine code of each instruction.
+// Asks ptxas what it makes of a module's PTX: registers, spills, and the machine code of each
+// instruction.
 //
 // Tested by tests/counters.
 #pragma once
@@ -15,6 +16,7 @@ namespace tw::cli {
 Result<std::string> find_ptxas();
 
 // Compiles for the device. The error says why ptxas refused, with its first line.
-Result<report::MachineCode> ask_ptxas(const std::string& ptxas, const std::string& ptx, const model::DeviceSpec& device);
+Result<report::MachineCode> ask_ptxas(const std::string& ptxas, const std::string& ptx,
+                                      const model::DeviceSpec& device);
 
 }  // namespace tw::cli

@@ -8,15 +8,13 @@
 namespace tw::cudart {
 
 // Calls that need no device.
-template <class Body>
-cudaError_t guarded(Body&& body) {
+template <class Body> cudaError_t guarded(Body&& body) {
   if (Runtime::get().forked()) return note(cudaErrorInitializationError);
   return note(body());
 }
 
 // body(Context&): the current device's context, created if need be.
-template <class Body>
-cudaError_t with_context(Body&& body) {
+template <class Body> cudaError_t with_context(Body&& body) {
   return guarded([&]() -> cudaError_t {
     Context* context = nullptr;
     if (const cudaError_t error = Runtime::get().current(context); error != cudaSuccess)
@@ -27,8 +25,7 @@ cudaError_t with_context(Body&& body) {
 }
 
 // body(Context&, Stream&): the context is the stream's.
-template <class Body>
-cudaError_t with_stream(cudaStream_t handle, Body&& body) {
+template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) {
   return guarded([&]() -> cudaError_t {
     Context* context = nullptr;
     if (const cudaError_t error = Runtime::get().current(context); error != cudaSuccess)

@@ -128,24 +128,12 @@ constexpr AttributeRow kAttributes[] = {
 // Attributes whose field is a size_t, or that have none.
 bool wide_attribute(int attribute, const Properties12& p, int& value) {
   switch (attribute) {
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      value = int(p.sharedMemPerBlock);
-      return true;
-    case cudaDevAttrTotalConstantMemory:
-      value = int(p.totalConstMem);
-      return true;
-    case cudaDevAttrMaxPitch:
-      value = int(p.memPitch);
-      return true;
-    case cudaDevAttrTextureAlignment:
-      value = int(p.textureAlignment);
-      return true;
-    case cudaDevAttrTexturePitchAlignment:
-      value = int(p.texturePitchAlignment);
-      return true;
-    case cudaDevAttrSurfaceAlignment:
-      value = int(p.surfaceAlignment);
-      return true;
+    case cudaDevAttrMaxSharedMemoryPerBlock: value = int(p.sharedMemPerBlock); return true;
+    case cudaDevAttrTotalConstantMemory: value = int(p.totalConstMem); return true;
+    case cudaDevAttrMaxPitch: value = int(p.memPitch); return true;
+    case cudaDevAttrTextureAlignment: value = int(p.textureAlignment); return true;
+    case cudaDevAttrTexturePitchAlignment: value = int(p.texturePitchAlignment); return true;
+    case cudaDevAttrSurfaceAlignment: value = int(p.surfaceAlignment); return true;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       value = int(p.sharedMemPerMultiprocessor);
       return true;
@@ -158,20 +146,11 @@ bool wide_attribute(int attribute, const Properties12& p, int& value) {
     case cudaDevAttrCanFlushRemoteWrites:
     case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
     case cudaDevAttrGPUDirectRDMAWritesOrdering:
-    case cudaDevAttrMemoryPoolSupportedHandleTypes:
-      value = 0;
-      return true;
-    case cudaDevAttrMemSyncDomainCount:
-      value = p.clusterLaunch ? 4 : 1;
-      return true;
-    case cudaDevAttrNumaConfig:
-      value = 0;
-      return true;
-    case cudaDevAttrNumaId:
-      value = -1;
-      return true;
-    default:
-      return false;
+    case cudaDevAttrMemoryPoolSupportedHandleTypes: value = 0; return true;
+    case cudaDevAttrMemSyncDomainCount: value = p.clusterLaunch ? 4 : 1; return true;
+    case cudaDevAttrNumaConfig: value = 0; return true;
+    case cudaDevAttrNumaId: value = -1; return true;
+    default: return false;
   }
 }
 
@@ -279,28 +258,14 @@ namespace {
 // What an H200 reports before anything is set.
 bool default_limit(const Context& context, int limit, size_t& value) {
   switch (limit) {
-    case cudaLimitStackSize:
-      value = 1024;
-      return true;
-    case cudaLimitPrintfFifoSize:
-      value = 8650752;
-      return true;
-    case cudaLimitMallocHeapSize:
-      value = 8388608;
-      return true;
-    case cudaLimitDevRuntimeSyncDepth:
-      return false;
-    case cudaLimitDevRuntimePendingLaunchCount:
-      value = 2048;
-      return true;
-    case cudaLimitMaxL2FetchGranularity:
-      value = 64;
-      return true;
-    case cudaLimitPersistingL2CacheSize:
-      value = context.spec().l2_bytes / 16 * 3;
-      return true;
-    default:
-      return false;
+    case cudaLimitStackSize: value = 1024; return true;
+    case cudaLimitPrintfFifoSize: value = 8650752; return true;
+    case cudaLimitMallocHeapSize: value = 8388608; return true;
+    case cudaLimitDevRuntimeSyncDepth: return false;
+    case cudaLimitDevRuntimePendingLaunchCount: value = 2048; return true;
+    case cudaLimitMaxL2FetchGranularity: value = 64; return true;
+    case cudaLimitPersistingL2CacheSize: value = context.spec().l2_bytes / 16 * 3; return true;
+    default: return false;
   }
 }
 

@@ -180,9 +180,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     attributes->devicePointer = address;
     switch (located->allocation.kind) {
       case AllocationKind::device:
-      case AllocationKind::module:
-        attributes->type = cudaMemoryTypeDevice;
-        break;
+      case AllocationKind::module: attributes->type = cudaMemoryTypeDevice; break;
       case AllocationKind::managed:
         attributes->type = cudaMemoryTypeManaged;
         attributes->hostPointer = address;

@@ -78,8 +78,7 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemPool_t handle,
 }
 
 // body(Pools&, Pool&)
-template <class Body>
-cudaError_t with_pool(cudaMemPool_t handle, Body&& body) {
+template <class Body> cudaError_t with_pool(cudaMemPool_t handle, Body&& body) {
   return with_context([&](Context&) -> cudaError_t {
     Pools& pools = Pools::get();
     const std::lock_guard lock(pools.mutex);
@@ -213,11 +212,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
         pool.threshold = *static_cast<uint64_t*>(value);
         return cudaSuccess;
       case cudaMemPoolAttrReservedMemHigh:
-      case cudaMemPoolAttrUsedMemHigh:
-        pool.used_high = pool.used.load();
-        return cudaSuccess;
-      default:
-        return cudaErrorInvalidValue;
+      case cudaMemPoolAttrUsedMemHigh: pool.used_high = pool.used.load(); return cudaSuccess;
+      default: return cudaErrorInvalidValue;
     }
   });
 }
@@ -246,8 +242,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
       case cudaMemPoolAttrUsedMemHigh:
         *static_cast<uint64_t*>(value) = pool.used_high;
         return cudaSuccess;
-      default:
-        return cudaErrorInvalidValue;
+      default: return cudaErrorInvalidValue;
     }
   });
 }

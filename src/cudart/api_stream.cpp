@@ -49,8 +49,7 @@ cudaError_t create_event(cudaEvent_t* out, unsigned flags) {
 }
 
 // body(Context&, Event&)
-template <class Body>
-cudaError_t with_event(cudaEvent_t handle, Body&& body) {
+template <class Body> cudaError_t with_event(cudaEvent_t handle, Body&& body) {
   return with_context([&](Context& context) -> cudaError_t {
     const std::shared_ptr<Event> event = handle ? Runtime::get().event(handle) : nullptr;
     if (!event) return cudaErrorInvalidResourceHandle;

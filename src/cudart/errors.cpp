@@ -35,30 +35,18 @@ const char* error_text(cudaError_t error) {
 
 cudaError_t error_of_fault(emu::FaultKind kind) {
   switch (kind) {
-    case emu::FaultKind::none:
-      return cudaSuccess;
-    case emu::FaultKind::illegal_address:
-      return cudaErrorIllegalAddress;
-    case emu::FaultKind::misaligned_address:
-      return cudaErrorMisalignedAddress;
-    case emu::FaultKind::invalid_address_space:
-      return cudaErrorInvalidAddressSpace;
-    case emu::FaultKind::invalid_pc:
-      return cudaErrorInvalidPc;
-    case emu::FaultKind::illegal_instruction:
-      return cudaErrorIllegalInstruction;
-    case emu::FaultKind::assert_failed:
-      return cudaErrorAssert;
-    case emu::FaultKind::trap:
-      return cudaErrorLaunchFailure;
-    case emu::FaultKind::deadlock:
-      return cudaErrorLaunchFailure;
-    case emu::FaultKind::timeout:
-      return cudaErrorLaunchTimeout;
-    case emu::FaultKind::unsupported:
-      return cudaErrorNotSupported;
-    case emu::FaultKind::out_of_memory:
-      return cudaErrorMemoryAllocation;
+    case emu::FaultKind::none: return cudaSuccess;
+    case emu::FaultKind::illegal_address: return cudaErrorIllegalAddress;
+    case emu::FaultKind::misaligned_address: return cudaErrorMisalignedAddress;
+    case emu::FaultKind::invalid_address_space: return cudaErrorInvalidAddressSpace;
+    case emu::FaultKind::invalid_pc: return cudaErrorInvalidPc;
+    case emu::FaultKind::illegal_instruction: return cudaErrorIllegalInstruction;
+    case emu::FaultKind::assert_failed: return cudaErrorAssert;
+    case emu::FaultKind::trap: return cudaErrorLaunchFailure;
+    case emu::FaultKind::deadlock: return cudaErrorLaunchFailure;
+    case emu::FaultKind::timeout: return cudaErrorLaunchTimeout;
+    case emu::FaultKind::unsupported: return cudaErrorNotSupported;
+    case emu::FaultKind::out_of_memory: return cudaErrorMemoryAllocation;
   }
   return cudaErrorUnknown;
 }

@@ -16,8 +16,7 @@ constexpr uint64_t kFlagLz4 = 0x2000;
 constexpr uint64_t kFlagZstd = 0x8000;
 constexpr uint32_t kZstdMagic = 0xfd2fb528;
 
-template <class T>
-T read(const uint8_t* at) {
+template <class T> T read(const uint8_t* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;

@@ -8,16 +8,11 @@ namespace {
 
 cudaGraphNodeType type_of(Command::Kind kind) {
   switch (kind) {
-    case Command::Kind::kernel:
-      return cudaGraphNodeTypeKernel;
-    case Command::Kind::host_function:
-      return cudaGraphNodeTypeHost;
-    case Command::Kind::record:
-      return cudaGraphNodeTypeEventRecord;
-    case Command::Kind::wait:
-      return cudaGraphNodeTypeWaitEvent;
-    case Command::Kind::work:
-      return cudaGraphNodeTypeMemcpy;
+    case Command::Kind::kernel: return cudaGraphNodeTypeKernel;
+    case Command::Kind::host_function: return cudaGraphNodeTypeHost;
+    case Command::Kind::record: return cudaGraphNodeTypeEventRecord;
+    case Command::Kind::wait: return cudaGraphNodeTypeWaitEvent;
+    case Command::Kind::work: return cudaGraphNodeTypeMemcpy;
   }
   return cudaGraphNodeTypeEmpty;
 }

@@ -150,8 +150,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       case cudaLaunchAttributePriority:
       case cudaLaunchAttributeMemSyncDomain:
       case cudaLaunchAttributeMemSyncDomainMap:
-      case cudaLaunchAttributePreferredSharedMemoryCarveout:
-        break;
+      case cudaLaunchAttributePreferredSharedMemoryCarveout: break;
       default:
         complain_once("launch attribute " + std::to_string(int(attribute.id)),
                       "cudaLaunchKernelExC: launch attribute " + std::to_string(int(attribute.id)) +
@@ -178,10 +177,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
         if (value < -1 || value > 100) return cudaErrorInvalidValue;
         state->carveout = value;
         return cudaSuccess;
-      case cudaFuncAttributeNonPortableClusterSizeAllowed:
-        return cudaSuccess;
-      default:
-        return cudaErrorInvalidValue;
+      case cudaFuncAttributeNonPortableClusterSizeAllowed: return cudaSuccess;
+      default: return cudaErrorInvalidValue;
     }
   });
 }

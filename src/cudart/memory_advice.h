@@ -12,8 +12,7 @@ cudaError_t advise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, i
 cudaError_t prefetch(const void* pointer, size_t bytes, int device, unsigned flags,
                      cudaStream_t stream);
 
-template <class Properties>
-cudaError_t query_properties(Properties* properties, int device) {
+template <class Properties> cudaError_t query_properties(Properties* properties, int device) {
   return guarded([&]() -> cudaError_t {
     if (properties == nullptr) return cudaErrorInvalidValue;
     if (device < 0 || device >= Runtime::get().device_count()) return cudaErrorInvalidDevice;

@@ -236,8 +236,7 @@ bool Scheduler::execute(Lock& lock, const std::shared_ptr<Stream>& stream) {
       calls_.notify_one();
       return true;
     case Command::Kind::record:
-    case Command::Kind::wait:
-      break;
+    case Command::Kind::wait: break;
   }
   finish_front(lock, *stream);
   return true;

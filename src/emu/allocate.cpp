@@ -1,8 +1,8 @@
-// Slots for registers. A kernel unrolled by the compiler has hundreds of registers of 128 bytes each,
-// more than a first-level cache; lane slots are therefore shared between registers that are never live
-// together (linear scan over intervals in block order). Liveness is a thread's own: masked writes touch
-// only their lanes, so paths of one warp cannot disturb each other through a shared lane slot. Scalar
-// slots are written for the whole warp and are not shared.
+// Slots for registers. A kernel unrolled by the compiler has hundreds of registers of 128 bytes
+// each, more than a first-level cache; lane slots are therefore shared between registers that are
+// never live together (linear scan over intervals in block order). Liveness is a thread's own:
+// masked writes touch only their lanes, so paths of one warp cannot disturb each other through a
+// shared lane slot. Scalar slots are written for the whole warp and are not shared.
 #include <algorithm>
 #include <queue>
 
@@ -34,12 +34,15 @@ class Liveness {
         if (test(in_[b], n)) touch(names_[n], block.begin);
         if (test(out_[b], n)) touch(names_[n], block.end - 1);
       }
-      for (uint32_t i = block.begin; i < block.end; ++i) for_each_register(d_.code[i], [&](uint32_t r, bool) { touch(r, i); });
+      for (uint32_t i = block.begin; i < block.end; ++i)
+        for_each_register(d_.code[i], [&](uint32_t r, bool) { touch(r, i); });
     }
     std::vector<Interval> result;
     for (uint32_t r = 0; r < d_.registers.size(); ++r) {
       const IrRegister& info = d_.registers[r];
-      if (first[r] == kNoReg || info.fixed_slot || info.bytes == 0 || info.shape.kind == Shape::uniform) continue;
+      if (first[r] == kNoReg || info.fixed_slot || info.bytes == 0 ||
+          info.shape.kind == Shape::uniform)
+        continue;
       result.push_back({r, first[r], last[r], uint32_t(info.bytes) / 2});
     }
     return result;
@@ -55,7 +58,9 @@ class Liveness {
       f(ir.d[w], true);
     }
   }
-  static bool test(const std::vector<uint64_t>& bits, uint32_t n) { return (bits[n / 64] >> (n % 64)) & 1; }
+  static bool test(const std::vector<uint64_t>& bits, uint32_t n) {
+    return (bits[n / 64] >> (n % 64)) & 1;
+  }
   static void set(std::vector<uint64_t>& bits, uint32_t n) { bits[n / 64] |= 1ull << (n % 64); }
 
   void name_outliving() {
@@ -76,7 +81,8 @@ class Liveness {
   void solve() {
     const size_t words = (names_.size() + 63) / 64;
     const size_t n = d_.blocks.size();
-    std::vector<std::vector<uint64_t>> use(n, std::vector<uint64_t>(words)), kill(n, std::vector<uint64_t>(words));
+    std::vector<std::vector<uint64_t>> use(n, std::vector<uint64_t>(words)),
+        kill(n, std::vector<uint64_t>(words));
     in_.assign(n, std::vector<uint64_t>(words));
     out_.assign(n, std::vector<uint64_t>(words));
     for (uint32_t b = 0; b < n; ++b)
@@ -84,8 +90,10 @@ class Liveness {
         for_each_register(d_.code[i], [&](uint32_t r, bool write) {
           uint32_t name = name_of_[r];
           if (name == kNoReg) return;
-          if (write) set(kill[b], name);
-          else if (!test(kill[b], name)) set(use[b], name);
+          if (write)
+            set(kill[b], name);
+          else if (!test(kill[b], name))
+            set(use[b], name);
         });
     std::vector<uint32_t> work;
     std::vector<bool> queued(n, true);
@@ -117,7 +125,8 @@ class Liveness {
   std::vector<std::vector<uint64_t>> in_, out_;
 };
 
-// Slots of one element size; the lowest free one is taken, so that live registers stay close together.
+// Slots of one element size; the lowest free one is taken, so that live registers stay close
+// together.
 class Slots {
  public:
   uint32_t take() {
@@ -157,7 +166,9 @@ void allocate(Decoding& d) {
     if (uniform) program.private_begin = scalar_end;
     for (uint32_t i = 0; i < d.registers.size(); ++i) {
       IrRegister& r = d.registers[i];
-      if (!r.scalar_slot || r.fixed_slot || !occurs[i] || (r.shape.kind == Shape::uniform) != uniform) continue;
+      if (!r.scalar_slot || r.fixed_slot || !occurs[i] ||
+          (r.shape.kind == Shape::uniform) != uniform)
+        continue;
       r.slot = scalar_end;
       scalar_end += 8;
     }
@@ -165,8 +176,8 @@ void allocate(Decoding& d) {
   }
   program.uniform_bytes = scalar_end;  // emit adds the constants behind
 
-  // One pool for each element size. Lane 5 of a 64-bit register lies where lanes 10 and 11 of a 32-bit one
-  // would: shared across sizes, one path's write would reach another path's lanes.
+  // One pool for each element size. Lane 5 of a 64-bit register lies where lanes 10 and 11 of a
+  // 32-bit one would: shared across sizes, one path's write would reach another path's lanes.
   Slots pools[3];  // 8, 4, 2 bytes
   auto pool_of = [](uint8_t bytes) { return bytes == 8 ? 0u : bytes == 4 ? 1u : 2u; };
   // %tid and the like keep their slots for the life of the CTA object.
@@ -175,12 +186,14 @@ void allocate(Decoding& d) {
     if (!r.scalar_slot) r.slot = pools[pool_of(r.bytes)].take();
   }
   std::vector<Interval> intervals = Liveness(d).intervals();
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
   auto later = [](const Interval* a, const Interval* b) { return a->end > b->end; };
   std::priority_queue<const Interval*, std::vector<const Interval*>, decltype(later)> active(later);
   uint32_t live = 0;
   for (Interval& interval : intervals) {
-    // A slot is free for what starts after the last read: handlers may write before they have read all.
+    // A slot is free for what starts after the last read: handlers may write before they have read
+    // all.
     while (!active.empty() && active.top()->end < interval.start) {
       IrRegister& r = d.registers[active.top()->reg];
       pools[pool_of(r.bytes)].release(r.slot);
@@ -193,7 +206,8 @@ void allocate(Decoding& d) {
     program.registers = std::max(program.registers, (live + 1) / 2);
     active.push(&interval);
   }
-  const uint32_t base[3] = {0, pools[0].count() * 256, pools[0].count() * 256 + pools[1].count() * 128};
+  const uint32_t base[3] = {0, pools[0].count() * 256,
+                            pools[0].count() * 256 + pools[1].count() * 128};
   auto place = [&](uint32_t reg) {
     IrRegister& r = d.registers[reg];
     uint32_t pool = pool_of(r.bytes);
@@ -202,7 +216,8 @@ void allocate(Decoding& d) {
   for (uint32_t reg : d.lane_init_registers)
     if (!d.registers[reg].scalar_slot) place(reg);
   for (const Interval& interval : intervals) place(interval.reg);
-  program.frame_bytes = base[2] + pools[2].count() * 64;  // the lane area; emit puts the uniform area before it
+  program.frame_bytes =
+      base[2] + pools[2].count() * 64;  // the lane area; emit puts the uniform area before it
 }
 
 }  // namespace tw::emu

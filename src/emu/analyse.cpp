@@ -1,9 +1,11 @@
 // Which registers are the same in every lane, and which run in even steps over each half-warp (16
-// lanes: the width of the tiles that people write; over 32 lanes such tiles show no pattern at all).
+// lanes: the width of the tiles that people write; over 32 lanes such tiles show no pattern at
+// all).
 //
 // A fact must hold whenever a full-mask handler reads the register. A write under part of the mask
 // leaves old values in the other lanes, so facts about a register that outlives its block end at
-// writes in blocks that may run divergent; inside one block all reads and writes have the same lanes.
+// writes in blocks that may run divergent; inside one block all reads and writes have the same
+// lanes.
 #include <algorithm>
 
 #include "emu/ir.h"
@@ -65,7 +67,9 @@ class Analysis {
     }
   }
 
-  Shape shape_of(const Source& s) const { return s.constant ? kUniformShape : d_.registers[s.reg].shape; }
+  Shape shape_of(const Source& s) const {
+    return s.constant ? kUniformShape : d_.registers[s.reg].shape;
+  }
 
   // Joins `shape` into the register; true if it changed.
   bool widen(uint32_t r, Shape shape, bool divergent, bool guarded) {
@@ -73,9 +77,12 @@ class Analysis {
     if (info.fixed_slot) return false;
     if (guarded || (divergent && outlives_[r])) shape = kVaryingShape;
     if (shape.kind == Shape::affine) {
-      if (info.bytes == 0) shape = kVaryingShape;
-      else if (info.bytes == 4) shape.stride = int32_t(shape.stride);
-      else if (info.bytes == 2) shape.stride = int16_t(shape.stride);
+      if (info.bytes == 0)
+        shape = kVaryingShape;
+      else if (info.bytes == 4)
+        shape.stride = int32_t(shape.stride);
+      else if (info.bytes == 2)
+        shape.stride = int16_t(shape.stride);
     }
     Shape now = joined(info.shape, shape);
     if (now == info.shape) return false;
@@ -93,14 +100,17 @@ class Analysis {
           if (ir.destinations == 0) continue;
           Shape shape = transfer(ir);
           if (shape.kind == Shape::unknown) continue;
-          for (uint32_t w = 0; w < ir.destinations; ++w) changed |= widen(ir.d[w], shape, block.divergent, ir.guard != kNoReg);
+          for (uint32_t w = 0; w < ir.destinations; ++w)
+            changed |= widen(ir.d[w], shape, block.divergent, ir.guard != kNoReg);
         }
       any |= changed;
     }
     return any;
   }
 
-  static bool even(const Shape& s) { return s.kind == Shape::uniform || (s.kind == Shape::affine && s.stride == 0); }
+  static bool even(const Shape& s) {
+    return s.kind == Shape::uniform || (s.kind == Shape::affine && s.stride == 0);
+  }
   static int64_t stride(const Shape& s) { return s.kind == Shape::affine ? s.stride : 0; }
   static bool whole(const Shape& s) { return s.kind == Shape::uniform || s.whole; }
 
@@ -109,14 +119,18 @@ class Analysis {
       Shape address = shape_of(ir.s[0]);
       if (address.kind == Shape::unknown) return {};
       bool one_place = ir.space == AccessSpace::global || ir.space == AccessSpace::shared;
-      if (one_place && address.kind == Shape::uniform) return ir.elements == 1 ? kUniformShape : Shape{Shape::affine, true, 0};
+      if (one_place && address.kind == Shape::uniform)
+        return ir.elements == 1 ? kUniformShape : Shape{Shape::affine, true, 0};
       if (one_place && even(address)) return {Shape::affine, address.whole, 0};
       return kVaryingShape;
     }
     if (ir.kind == IrKind::machine) {
       auto b = static_cast<Builtin>(ir.builtin);
-      if (b == Builtin::barrier_red_result && d_.registers[ir.d[0]].bytes != 0) return kVaryingShape;
-      return b == Builtin::clock32 || b == Builtin::clock64 || b == Builtin::global_timer ? kUniformShape : kVaryingShape;
+      if (b == Builtin::barrier_red_result && d_.registers[ir.d[0]].bytes != 0)
+        return kVaryingShape;
+      return b == Builtin::clock32 || b == Builtin::clock64 || b == Builtin::global_timer
+                 ? kUniformShape
+                 : kVaryingShape;
     }
     if (ir.kind != IrKind::lane) return kVaryingShape;
     bool all_uniform = true, all_even = true, all_whole = true;
@@ -133,11 +147,15 @@ class Analysis {
     for (uint32_t i = 0; i < ir.sources; ++i)
       if (s[i].kind == Shape::varying) return kVaryingShape;
     auto affine = [&](int64_t step) { return Shape{Shape::affine, all_whole, step}; };
-    // Steps of a product: known when the other factor is a constant, or has no effect on a step of 0.
+    // Steps of a product: known when the other factor is a constant, or has no effect on a step of
+    // 0.
     auto product = [&](int a, int b, int64_t& step) {
-      if (ir.s[b].constant) step = stride(s[a]) * signed_value(ir, b);
-      else if (ir.s[a].constant) step = stride(s[b]) * signed_value(ir, a);
-      else return false;
+      if (ir.s[b].constant)
+        step = stride(s[a]) * signed_value(ir, b);
+      else if (ir.s[a].constant)
+        step = stride(s[b]) * signed_value(ir, a);
+      else
+        return false;
       return true;
     };
     int64_t step = 0;
@@ -146,7 +164,9 @@ class Analysis {
       case Affine::add: return affine(stride(s[0]) + stride(s[1]));
       case Affine::sub: return affine(stride(s[0]) - stride(s[1]));
       case Affine::neg: return affine(-stride(s[0]));
-      case Affine::shl: return ir.s[1].constant && ir.s[1].value < 63 ? affine(stride(s[0]) << ir.s[1].value) : kVaryingShape;
+      case Affine::shl:
+        return ir.s[1].constant && ir.s[1].value < 63 ? affine(stride(s[0]) << ir.s[1].value)
+                                                      : kVaryingShape;
       case Affine::mul:
       case Affine::mul_wide: return product(0, 1, step) ? affine(step) : kVaryingShape;
       case Affine::mad:
@@ -172,7 +192,9 @@ class Analysis {
       IrBlock& block = d_.blocks[b];
       const Ir& last = d_.code[block.end - 1];
       if (last.kind != IrKind::branch || last.guard == kNoReg) continue;
-      if (d_.registers[last.guard].shape.kind != Shape::varying && d_.registers[last.guard].shape.kind != Shape::affine) continue;
+      if (d_.registers[last.guard].shape.kind != Shape::varying &&
+          d_.registers[last.guard].shape.kind != Shape::affine)
+        continue;
       if (block.post_dominator != kNoBlock && !d_.blocks[block.post_dominator].join) {
         d_.blocks[block.post_dominator].join = true;
         changed = true;

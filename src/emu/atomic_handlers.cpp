@@ -1,6 +1,7 @@
-// atom and red. Lanes go one after the other in lane order, so a warp's own atomics have one outcome.
-// Kernels whose results can depend on the order of CTAs run them one at a time (LaunchState::exclusive)
-// and need no host atomics; the others (integer sums without a result, ...) use them.
+// atom and red. Lanes go one after the other in lane order, so a warp's own atomics have one
+// outcome. Kernels whose results can depend on the order of CTAs run them one at a time
+// (LaunchState::exclusive) and need no host atomics; the others (integer sums without a result,
+// ...) use them.
 #include <bit>
 
 #include "emu/cta.h"
@@ -14,38 +15,62 @@ namespace {
 using ptx::Type;
 
 // A 16-bit float in memory, and two of them in one word, each added for itself.
-template <class Format> struct Small { uint16_t bits = 0; };
-template <class Format> struct Pair { uint32_t bits = 0; };
+template <class Format> struct Small {
+  uint16_t bits = 0;
+};
+template <class Format> struct Pair {
+  uint32_t bits = 0;
+};
 
 template <class T> T sum(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
 }
-template <class Format> uint32_t sum_bits(uint32_t a, uint32_t b) { return isa::narrow<Format>(isa::widen(Format{a & 0xffff}) + isa::widen(Format{b & 0xffff})).bits; }
-template <class Format> Small<Format> sum(Small<Format> a, Small<Format> b) { return {uint16_t(sum_bits<Format>(a.bits, b.bits))}; }
-template <class Format> Pair<Format> sum(Pair<Format> a, Pair<Format> b) { return {sum_bits<Format>(a.bits, b.bits) | sum_bits<Format>(a.bits >> 16, b.bits >> 16) << 16}; }
+template <class Format> uint32_t sum_bits(uint32_t a, uint32_t b) {
+  return isa::narrow<Format>(isa::widen(Format{a & 0xffff}) + isa::widen(Format{b & 0xffff})).bits;
+}
+template <class Format> Small<Format> sum(Small<Format> a, Small<Format> b) {
+  return {uint16_t(sum_bits<Format>(a.bits, b.bits))};
+}
+template <class Format> Pair<Format> sum(Pair<Format> a, Pair<Format> b) {
+  return {sum_bits<Format>(a.bits, b.bits) | sum_bits<Format>(a.bits >> 16, b.bits >> 16) << 16};
+}
 
 template <uint8_t kOperation, class T> T combined(T old, T b, T c) {
-  if constexpr (kOperation == isa::kOpAdd) return sum(old, b);
-  else if constexpr (kOperation == isa::kOpMin) return b < old ? b : old;
-  else if constexpr (kOperation == isa::kOpMax) return b > old ? b : old;
-  else if constexpr (kOperation == isa::kOpAnd) return old & b;
-  else if constexpr (kOperation == isa::kOpOr) return old | b;
-  else if constexpr (kOperation == isa::kOpXor) return old ^ b;
-  else if constexpr (kOperation == isa::kOpExch) return b;
-  else if constexpr (kOperation == isa::kOpCas) return old == b ? c : old;
-  else if constexpr (kOperation == isa::kOpInc) return old >= b ? T(0) : T(old + 1);
-  else return old == 0 || old > b ? b : T(old - 1);  // dec
+  if constexpr (kOperation == isa::kOpAdd)
+    return sum(old, b);
+  else if constexpr (kOperation == isa::kOpMin)
+    return b < old ? b : old;
+  else if constexpr (kOperation == isa::kOpMax)
+    return b > old ? b : old;
+  else if constexpr (kOperation == isa::kOpAnd)
+    return old & b;
+  else if constexpr (kOperation == isa::kOpOr)
+    return old | b;
+  else if constexpr (kOperation == isa::kOpXor)
+    return old ^ b;
+  else if constexpr (kOperation == isa::kOpExch)
+    return b;
+  else if constexpr (kOperation == isa::kOpCas)
+    return old == b ? c : old;
+  else if constexpr (kOperation == isa::kOpInc)
+    return old >= b ? T(0) : T(old + 1);
+  else
+    return old == 0 || old > b ? b : T(old - 1);  // dec
 }
 
-template <class T> using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
 
 template <uint8_t kOperation, class T> struct Atomic {
-  static constexpr Element kElement = sizeof(T) == 8 ? Element::b64 : sizeof(T) == 4 ? Element::b32 : Element::b16;
+  static constexpr Element kElement = sizeof(T) == 8   ? Element::b64
+                                      : sizeof(T) == 4 ? Element::b32
+                                                       : Element::b16;
 
-  static T next(T old, T b, T c) {
-    return combined<kOperation, T>(old, b, c);
-  }
+  static T next(T old, T b, T c) { return combined<kOperation, T>(old, b, c); }
 
   static T read_modify_write(uint8_t* at, T b, T c, bool exclusive) {
     auto* word = reinterpret_cast<Bits<T>*>(at);
@@ -57,7 +82,9 @@ template <uint8_t kOperation, class T> struct Atomic {
     Bits<T> seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     for (;;) {
       T old = std::bit_cast<T>(seen);
-      if (__atomic_compare_exchange_n(word, &seen, std::bit_cast<Bits<T>>(next(old, b, c)), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return old;
+      if (__atomic_compare_exchange_n(word, &seen, std::bit_cast<Bits<T>>(next(old, b, c)), true,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return old;
     }
   }
 
@@ -70,13 +97,20 @@ template <uint8_t kOperation, class T> struct Atomic {
     for (uint32_t left = warp->active; left != 0; left &= left - 1) {
       uint32_t lane = uint32_t(__builtin_ctz(left));
       uint32_t slot = one_address ? 0 : lane;
-      uint64_t address = narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] + uint32_t(op->imm))) : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
+      uint64_t address =
+          narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] +
+                                     uint32_t(op->imm)))
+                 : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
       uint8_t* at = nullptr;
       if ((address & (sizeof(T) - 1)) == 0) {
-        if (o.space == AccessSpace::shared) at = address + sizeof(T) <= warp->shared_bytes ? warp->shared + address : nullptr;
-        else if (!narrow && address - cache.low <= cache.span) at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
-        else if (narrow || in_shared_window(address) || in_local_window(address)) at = lane_pointer(warp, o.space, address, sizeof(T), lane);
-        else if (locate(warp, op->site, address, sizeof(T))) at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
+        if (o.space == AccessSpace::shared)
+          at = address + sizeof(T) <= warp->shared_bytes ? warp->shared + address : nullptr;
+        else if (!narrow && address - cache.low <= cache.span)
+          at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
+        else if (narrow || in_shared_window(address) || in_local_window(address))
+          at = lane_pointer(warp, o.space, address, sizeof(T), lane);
+        else if (locate(warp, op->site, address, sizeof(T)))
+          at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
       }
       if (at == nullptr) {
         MemoryKey key;
@@ -86,9 +120,13 @@ template <uint8_t kOperation, class T> struct Atomic {
         key.form = one_address ? AddressForm::uniform : AddressForm::lanes;
         return access_fault(op, frame, warp, key);
       }
-      auto value = [&](uint32_t i) { return std::bit_cast<T>(reinterpret_cast<const Bits<T>*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane]); };
+      auto value = [&](uint32_t i) {
+        return std::bit_cast<T>(
+            reinterpret_cast<const Bits<T>*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane]);
+      };
       T old = read_modify_write(at, value(1), o.sources > 2 ? value(2) : T{}, exclusive);
-      if (o.d[0] != kNoSlot) reinterpret_cast<Bits<T>*>(frame + o.d[0])[lane] = std::bit_cast<Bits<T>>(old);
+      if (o.d[0] != kNoSlot)
+        reinterpret_cast<Bits<T>*>(frame + o.d[0])[lane] = std::bit_cast<Bits<T>>(old);
     }
     TW_NEXT;
   }
@@ -123,10 +161,14 @@ Handler atomic_handler(uint8_t operation, Type type) {
     case Type::b16: return operation == isa::kOpCas ? Atomic<isa::kOpCas, uint16_t>::run : nullptr;
     case Type::f32: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, float>::run : nullptr;
     case Type::f64: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, double>::run : nullptr;
-    case Type::f16: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::F16>>::run : nullptr;
-    case Type::bf16: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::BF16>>::run : nullptr;
-    case Type::f16x2: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::F16>>::run : nullptr;
-    case Type::bf16x2: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::BF16>>::run : nullptr;
+    case Type::f16:
+      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::F16>>::run : nullptr;
+    case Type::bf16:
+      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::BF16>>::run : nullptr;
+    case Type::f16x2:
+      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::F16>>::run : nullptr;
+    case Type::bf16x2:
+      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::BF16>>::run : nullptr;
     default: return nullptr;
   }
 }

@@ -1,12 +1,12 @@
 #include "emu/cta.h"
 
-#include "emu/observer.h"
-
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <set>
+
+#include "emu/observer.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -17,7 +17,8 @@
 namespace tw::emu {
 namespace {
 
-// The handlers leave the upper halves of vector registers dirty; other code should not pay for that.
+// The handlers leave the upper halves of vector registers dirty; other code should not pay for
+// that.
 #if defined(__x86_64__)
 [[gnu::target("avx")]] void clear_vector_state() { _mm256_zeroupper(); }
 bool has_avx() {
@@ -39,7 +40,8 @@ void execute(Warp& warp) {
 #endif
 }
 
-uint32_t lane_value(LaneInit what, uint32_t lane, uint32_t thread, const std::array<uint32_t, 3>& shape) {
+uint32_t lane_value(LaneInit what, uint32_t lane, uint32_t thread,
+                    const std::array<uint32_t, 3>& shape) {
   switch (what) {
     case LaneInit::tid_x: return thread % shape[0];
     case LaneInit::tid_y: return thread / shape[0] % shape[1];
@@ -84,12 +86,14 @@ Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state
     warp.shared = reinterpret_cast<uint8_t*>(shared.get());
     warp.shared_bytes = uint32_t(shared_bytes);
     for (auto [offset, value] : state.uniforms) std::memcpy(warp.frame + offset, &value, 8);
-    std::memcpy(warp.frame + program.parameter_offset, state.launch->parameters.data(), program.parameter_bytes);
+    std::memcpy(warp.frame + program.parameter_offset, state.launch->parameters.data(),
+                program.parameter_bytes);
     uint64_t index64 = w;
     std::memcpy(warp.frame + kWarpId * 8, &index64, 8);
     for (const LaneInitSlot& slot : program.lane_inits) {
       uint32_t* to = reinterpret_cast<uint32_t*>(warp.frame + slot.offset);
-      for (uint32_t l = 0; l < (slot.uniform ? 1 : kLanes); ++l) to[l] = lane_value(slot.what, l, w * kLanes + l, shape);
+      for (uint32_t l = 0; l < (slot.uniform ? 1 : kLanes); ++l)
+        to[l] = lane_value(slot.what, l, w * kLanes + l, shape);
     }
   }
 }
@@ -97,7 +101,8 @@ Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state
 void Cta::begin(uint64_t number, Worker& worker) {
   const Dim3& grid = state.launch->grid;
   linear = number;
-  index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y), uint32_t(number / grid.x / grid.y)};
+  index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y),
+           uint32_t(number / grid.x / grid.y)};
   live = threads;
   observer = worker.observer;
   barriers.fill({});
@@ -115,7 +120,8 @@ void Cta::begin(uint64_t number, Worker& worker) {
     warp.sites = worker.sites.data();
     for (Join& j : warp.joins) j.live = false;
     warp.pc = block_code(warp, 0, warp.active);
-    for (uint32_t i = 0; i < 3; ++i) *reinterpret_cast<uint64_t*>(warp.frame + 8 * (kCtaidX + i)) = index[i];
+    for (uint32_t i = 0; i < 3; ++i)
+      *reinterpret_cast<uint64_t*>(warp.frame + 8 * (kCtaidX + i)) = index[i];
     if (state.options->lanes_apart) {
       warp.split = true;
       for (uint32_t lane = lanes; lane-- > 1;) {
@@ -212,25 +218,34 @@ void Cta::lanes_exit(uint32_t count) {
   live -= count;
   if (live == 0) return;
   for (uint32_t id = 0; id < kBarriers; ++id)
-    if (barriers[id].arrived != 0 && barriers[id].required == 0 && barriers[id].arrived >= live) release(id);
+    if (barriers[id].arrived != 0 && barriers[id].required == 0 && barriers[id].arrived >= live)
+      release(id);
 }
 
 std::string Cta::describe(uint32_t w) const {
   const Warp& warp = warps[w];
   std::string text;
   // Another thread may be running the CTA: what is read here can be out of date, but must be an Op.
-  auto inside = [&](const std::vector<Op>& ops, const Op* pc) { return pc >= ops.data() && pc < ops.data() + ops.size(); };
+  auto inside = [&](const std::vector<Op>& ops, const Op* pc) {
+    return pc >= ops.data() && pc < ops.data() + ops.size();
+  };
   auto add = [&](const Op* pc, uint32_t mask, const char* what) {
     if (!inside(program.full, pc) && !inside(program.masked, pc)) return;
     SitePlace place = place_of(program, pc->site);
     if (!text.empty()) text += "; ";
-    text += fmt::format("{}:{}: {} ({}, lanes {:#010x})", place.file, place.line, place.text, what, mask);
+    text += fmt::format("{}:{}: {} ({}, lanes {:#010x})", place.file, place.line, place.text, what,
+                        mask);
   };
-  if (warp.state == WarpState::barrier && warp.path_count == 0) add(warp.pc - 1, warp.active, "waits at barrier");
-  else if (warp.state != WarpState::done) add(warp.pc, warp.active, "running");
+  if (warp.state == WarpState::barrier && warp.path_count == 0)
+    add(warp.pc - 1, warp.active, "waits at barrier");
+  else if (warp.state != WarpState::done)
+    add(warp.pc, warp.active, "running");
   for (uint32_t i = 0; i < std::min(warp.path_count, kMaxPaths); ++i) {
     const Path& p = warp.paths[i];
-    add(p.state == PathState::ready ? p.pc : p.pc - 1, p.mask, p.state == PathState::barrier ? "waits at barrier" : p.state == PathState::warp_sync ? "waits for lanes of its warp" : "ready");
+    add(p.state == PathState::ready ? p.pc : p.pc - 1, p.mask,
+        p.state == PathState::barrier     ? "waits at barrier"
+        : p.state == PathState::warp_sync ? "waits for lanes of its warp"
+                                          : "ready");
   }
   return text;
 }
@@ -242,7 +257,9 @@ bool Cta::fault_deadlock(Worker& worker) {
   std::set<std::string> places;
   for (uint32_t w = 0; w < warps.size(); ++w)
     if (warps[w].state != WarpState::done) places.insert(describe(w));
-  f.message = "deadlock: every thread of the block that has not exited waits, and nothing can release them:";
+  f.message =
+      "deadlock: every thread of the block that has not exited waits, and nothing can release "
+      "them:";
   for (const std::string& p : places) f.message += "\n  " + p;
   return true;
 }

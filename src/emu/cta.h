@@ -1,5 +1,5 @@
-// One CTA in flight: its warps, their frames, shared and local memory, barriers. CTAs are the unit of
-// host parallelism; a CTA object is reused for the next CTA of the same launch.
+// One CTA in flight: its warps, their frames, shared and local memory, barriers. CTAs are the unit
+// of host parallelism; a CTA object is reused for the next CTA of the same launch.
 //
 // Tested by tests/unit/emu.
 #pragma once
@@ -37,11 +37,12 @@ struct LaunchState {
   const Launch* launch = nullptr;
   MemoryMap* memory = nullptr;
   const DeviceOptions* options = nullptr;
-  bool exclusive = false;      // CTAs run one at a time: atomics need no host atomics
-  std::vector<std::pair<uint32_t, uint64_t>> uniforms;  // offset -> value: constants, grid size, ...
-  uint64_t shared_bytes = 0;   // static and dynamic
+  bool exclusive = false;  // CTAs run one at a time: atomics need no host atomics
+  std::vector<std::pair<uint32_t, uint64_t>>
+      uniforms;               // offset -> value: constants, grid size, ...
+  uint64_t shared_bytes = 0;  // static and dynamic
   uint64_t parameter_address = 0;
-  int32_t fuel = 0;            // backward branches before a warp yields
+  int32_t fuel = 0;  // backward branches before a warp yields
   std::mutex printf_mutex;
   std::atomic<bool> stop{false};
   std::atomic<bool> interrupted{false};
@@ -58,7 +59,9 @@ struct Worker {
 
 enum class CtaState : uint8_t { yielded, done, faulted };
 
-struct AlignedFree { void operator()(char* p) const; };
+struct AlignedFree {
+  void operator()(char* p) const;
+};
 using AlignedBytes = std::unique_ptr<char[], AlignedFree>;
 AlignedBytes aligned_bytes(size_t bytes);
 
@@ -70,8 +73,11 @@ struct Cta {
   std::string describe(uint32_t warp) const;    // where a warp stands
 
   // Called by handlers.
-  bool arrive(uint32_t barrier, uint32_t required, uint32_t threads);  // true: the barrier is complete, all are released
-  void contribute(uint32_t barrier, uint32_t ones, uint32_t zeros) { barriers[barrier].ones += ones, barriers[barrier].zeros += zeros; }
+  bool arrive(uint32_t barrier, uint32_t required,
+              uint32_t threads);  // true: the barrier is complete, all are released
+  void contribute(uint32_t barrier, uint32_t ones, uint32_t zeros) {
+    barriers[barrier].ones += ones, barriers[barrier].zeros += zeros;
+  }
   void lanes_exit(uint32_t count);
 
   LaunchState& state;
@@ -92,7 +98,8 @@ struct Cta {
 
 // ---- paths (paths.cpp) ----
 
-// Parks the running path and goes on with another; nullptr if none can run (the warp's state says why).
+// Parks the running path and goes on with another; nullptr if none can run (the warp's state says
+// why).
 const Op* next_path(Warp& warp);
 // The running path has ended by exit: completes joins that waited only for its lanes.
 const Op* path_ended(Warp& warp);
@@ -100,7 +107,8 @@ const Op* diverge(const Op* op, Warp& warp, uint32_t taken);
 void park(Warp& warp, const Op* pc, PathState path_state);
 // After the fuel has run out: lets another path of the warp run if there is one.
 void rotate(Warp& warp);
-// Nothing else can run: lanes that wait at a join for lanes at a barrier go on. False if there are none.
+// Nothing else can run: lanes that wait at a join for lanes at a barrier go on. False if there are
+// none.
 bool go_on_past_join(Warp& warp);
 // Code of a block for a mask.
 const Op* block_code(const Warp& warp, uint32_t block, uint32_t mask);

@@ -32,58 +32,60 @@ struct Allocation {
   uint64_t address = 0;  // device address
   uint64_t bytes = 0;
   AllocationKind kind = AllocationKind::device;
-  uint64_t id = 0;       // increases; never reused
-  std::string label;     // variable name, or empty
+  uint64_t id = 0;          // increases; never reused
+  std::string label;        // variable name, or empty
   uint8_t* host = nullptr;  // where the bytes lie in this process
 };
 
 // ---- launches ----------------------------------------------------------------------------------
 
-struct Dim3 { uint32_t x = 1, y = 1, z = 1; };
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+};
 
 // What went wrong in a kernel, in CUDA's terms. cudart maps it to a cudaError_t.
 enum class FaultKind : uint8_t {
   none,
-  illegal_address,      // cudaErrorIllegalAddress 700
-  misaligned_address,   // 716
-  invalid_address_space,// 717
-  invalid_pc,           // 718
-  illegal_instruction,  // 715 (brkpt, unsupported at run time)
-  assert_failed,        // 710
-  trap,                 // cudaErrorLaunchFailure 719
-  deadlock,             // 719; every waiting site is in the message
-  timeout,              // 702, or interrupted by the user
-  unsupported,          // an instruction the engine lacks, found before the kernel started
-  out_of_memory,        // 2
+  illegal_address,        // cudaErrorIllegalAddress 700
+  misaligned_address,     // 716
+  invalid_address_space,  // 717
+  invalid_pc,             // 718
+  illegal_instruction,    // 715 (brkpt, unsupported at run time)
+  assert_failed,          // 710
+  trap,                   // cudaErrorLaunchFailure 719
+  deadlock,               // 719; every waiting site is in the message
+  timeout,                // 702, or interrupted by the user
+  unsupported,            // an instruction the engine lacks, found before the kernel started
+  out_of_memory,          // 2
 };
 
 struct Fault {
   FaultKind kind = FaultKind::none;
-  std::string message;      // one paragraph, ready to show
+  std::string message;  // one paragraph, ready to show
   std::string kernel;
-  std::string file;         // user's source file of the site, or the PTX name
+  std::string file;  // user's source file of the site, or the PTX name
   uint32_t line = 0;
   std::string instruction;  // PTX text of the site
   uint64_t address = 0;
   std::array<uint32_t, 3> block{}, thread{};  // first lane at fault
 };
 
-class Kernel;    // a function of a loaded module
+class Kernel;  // a function of a loaded module
 class LoadedModule;
 
 struct KernelInfo {
-  std::string name;                       // mangled
+  std::string name;  // mangled
   std::vector<ptx::Variable> parameters;
   std::vector<uint32_t> parameter_offsets;
   uint32_t parameter_bytes = 0;
   uint64_t static_shared_bytes = 0;
-  uint64_t local_bytes = 0;               // per thread
+  uint64_t local_bytes = 0;  // per thread
   uint64_t constant_bytes = 0;
-  uint32_t registers = 0;                 // estimate from the PTX (no ptxas)
+  uint32_t registers = 0;  // estimate from the PTX (no ptxas)
   std::array<uint32_t, 3> max_ntid{}, req_ntid{}, cluster{};
   uint32_t max_threads_per_block = 1024;
-  uint32_t ptx_version = 0;               // 90
-  uint32_t target = 0;                    // 90
+  uint32_t ptx_version = 0;  // 90
+  uint32_t target = 0;       // 90
 };
 
 class ObserverSource;  // observer.h
@@ -91,19 +93,22 @@ class ObserverSource;  // observer.h
 struct Launch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
-  Dim3 cluster;                         // {1,1,1}: none
+  Dim3 cluster;  // {1,1,1}: none
   uint64_t dynamic_shared_bytes = 0;
-  std::vector<uint8_t> parameters;      // parameter_bytes long, laid out as KernelInfo says
-  bool cooperative = false;             // all CTAs are co-resident
-  uint64_t id = 0;                      // launch number in the process
+  std::vector<uint8_t> parameters;  // parameter_bytes long, laid out as KernelInfo says
+  bool cooperative = false;         // all CTAs are co-resident
+  uint64_t id = 0;                  // launch number in the process
   uint64_t stream = 0;
 };
 
 // Progress of a running launch; read by any thread (progress bar, Ctrl-C).
-struct Progress { std::atomic<uint64_t> ctas_done{0}; uint64_t ctas = 0; };
+struct Progress {
+  std::atomic<uint64_t> ctas_done{0};
+  uint64_t ctas = 0;
+};
 
-// A launched grid. `advance` runs it: kernels that cannot wait for anything outside themselves run to
-// the end in one call, on the device's worker threads; kernels that poll memory come back with
+// A launched grid. `advance` runs it: kernels that cannot wait for anything outside themselves run
+// to the end in one call, on the device's worker threads; kernels that poll memory come back with
 // `yielded` so that other streams and the host can go on. Called by one thread at a time.
 class GridRun {
  public:
@@ -119,13 +124,13 @@ class GridRun {
 };
 
 struct DeviceOptions {
-  uint32_t threads = 0;         // host threads for CTAs; 0: all cores
-  uint64_t memory_bytes = 0;    // 0: what the spec says, bounded by the host's
-  std::string target;           // instruction set of the handlers ("avx2"); empty: the best there is
-  // Tests: every lane starts as a path of its own, so that no full-mask handler, fused row or uniform
-  // short cut runs. Slow; a second opinion on everything the decoder concludes.
+  uint32_t threads = 0;       // host threads for CTAs; 0: all cores
+  uint64_t memory_bytes = 0;  // 0: what the spec says, bounded by the host's
+  std::string target;         // instruction set of the handlers ("avx2"); empty: the best there is
+  // Tests: every lane starts as a path of its own, so that no full-mask handler, fused row or
+  // uniform short cut runs. Slow; a second opinion on everything the decoder concludes.
   bool lanes_apart = false;
-  bool order_any = false;       // --fast: order-dependent kernels run in parallel too
+  bool order_any = false;  // --fast: order-dependent kernels run in parallel too
   // Sink for device printf text (whole calls, in order). Called from worker threads, serialised.
   std::function<void(std::string_view)> on_printf;
   // Watches launches and memory; outlives the device. nullptr: nothing is observed.
@@ -134,7 +139,8 @@ struct DeviceOptions {
 
 class Device {
  public:
-  static Result<std::unique_ptr<Device>> create(const model::DeviceSpec& spec, DeviceOptions options);
+  static Result<std::unique_ptr<Device>> create(const model::DeviceSpec& spec,
+                                                DeviceOptions options);
   virtual ~Device() = default;
 
   virtual const model::DeviceSpec& spec() const = 0;
@@ -148,11 +154,14 @@ class Device {
   virtual Status free(uint64_t address) = 0;
   // The allocation that contains the address; nullopt if none.
   virtual std::optional<Allocation> find(uint64_t address) const = 0;
-  // Host pointer to device bytes [address, address+bytes), all inside one allocation; nullptr if not.
+  // Host pointer to device bytes [address, address+bytes), all inside one allocation; nullptr if
+  // not.
   virtual uint8_t* host_pointer(uint64_t address, uint64_t bytes) const = 0;
-  // True if the host address lies in the window reserved for device addresses (a SIGSEGV handler asks).
+  // True if the host address lies in the window reserved for device addresses (a SIGSEGV handler
+  // asks).
   virtual bool in_device_window(uint64_t host_address) const = 0;
-  // Tells the observers of a copy, memset or initialisation that the host makes through host_pointer.
+  // Tells the observers of a copy, memset or initialisation that the host makes through
+  // host_pointer.
   virtual void host_access(uint64_t /*address*/, uint64_t /*bytes*/, bool /*write*/) {}
   virtual uint64_t memory_total() const = 0;
   virtual uint64_t memory_free() const = 0;
@@ -163,12 +172,14 @@ class Device {
   virtual void unload(LoadedModule* module) = 0;
   // nullptr if the module has no such kernel / variable.
   virtual const Kernel* find_kernel(const LoadedModule& module, std::string_view name) const = 0;
-  virtual std::optional<Allocation> find_variable(const LoadedModule& module, std::string_view name) const = 0;
+  virtual std::optional<Allocation> find_variable(const LoadedModule& module,
+                                                  std::string_view name) const = 0;
   virtual const KernelInfo& info(const Kernel& kernel) const = 0;
 
   // -- launches --
   // Checks and decodes. The launch limits (threads, grid, shared memory) have been checked by the
-  // caller against the spec; the error here is an unsupported instruction (Fault kind `unsupported`).
+  // caller against the spec; the error here is an unsupported instruction (Fault kind
+  // `unsupported`).
   virtual Result<std::unique_ptr<GridRun>> start(const Launch& launch) = 0;
 };
 

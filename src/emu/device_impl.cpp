@@ -11,8 +11,11 @@
 
 namespace tw::emu {
 
-Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec, DeviceOptions options) {
-  uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes : spec.memory_bytes != 0 ? spec.memory_bytes : uint64_t{16} << 30;
+Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec,
+                                               DeviceOptions options) {
+  uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes
+                   : spec.memory_bytes != 0  ? spec.memory_bytes
+                                             : uint64_t{16} << 30;
   Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes);
   if (!memory.ok()) return memory.error();
   const Target* target = &host_target();
@@ -20,17 +23,28 @@ Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec, De
     target = nullptr;
     for (const Target* t : supported_targets())
       if (options.target == t->name) target = t;
-    if (target == nullptr) return Error{fmt::format("instruction set '{}' is not built in or not supported by this processor", options.target)};
+    if (target == nullptr)
+      return Error{
+          fmt::format("instruction set '{}' is not built in or not supported by this processor",
+                      options.target)};
   }
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
-  return std::unique_ptr<Device>(new DeviceImpl(spec, std::move(options), std::move(*memory), target));
+  return std::unique_ptr<Device>(
+      new DeviceImpl(spec, std::move(options), std::move(*memory), target));
 }
 
-DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory, const Target* target) : target_(target), spec_(spec), options_(std::move(options)), memory_(std::move(memory)), pool_(options_.threads) {}
+DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options,
+                       std::unique_ptr<MemoryMap> memory, const Target* target)
+    : target_(target),
+      spec_(spec),
+      options_(std::move(options)),
+      memory_(std::move(memory)),
+      pool_(options_.threads) {}
 
 Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) {
   Result<uint64_t> address = memory_->allocate(bytes, kind);
-  if (address.ok() && options_.observers != nullptr) options_.observers->allocated(*memory_->find(*address));
+  if (address.ok() && options_.observers != nullptr)
+    options_.observers->allocated(*memory_->find(*address));
   return address;
 }
 
@@ -61,21 +75,27 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
     const ptx::Variable& v = m.variables[i];
     if (v.space != ptx::Space::global && v.space != ptx::Space::constant) continue;
     if (v.linkage == ptx::Linkage::external) continue;
-    Result<uint64_t> address = memory_->allocate(std::max<uint64_t>(v.bytes, 1), v.managed ? AllocationKind::managed : AllocationKind::module, v.name);
+    Result<uint64_t> address =
+        memory_->allocate(std::max<uint64_t>(v.bytes, 1),
+                          v.managed ? AllocationKind::managed : AllocationKind::module, v.name);
     if (!address.ok()) return address.error();
     loaded->symbols.variables[i] = *address;
     uint8_t* host = memory_->find(*address)->host;
     std::memset(host, 0, v.bytes);
-    if (!v.initial.empty()) std::memcpy(host, v.initial.data(), std::min<size_t>(v.initial.size(), v.bytes));
+    if (!v.initial.empty())
+      std::memcpy(host, v.initial.data(), std::min<size_t>(v.initial.size(), v.bytes));
   }
   for (size_t i = 0; i < m.variables.size(); ++i) {
     const ptx::Variable& v = m.variables[i];
     for (const ptx::Relocation& r : v.relocations) {
       if (loaded->symbols.variables[i] == 0) continue;
       bool function = r.symbol.kind == ptx::SymbolRef::Kind::function;
-      uint64_t address = function ? function_address(r.symbol.index) : loaded->symbols.variables[r.symbol.index];
+      uint64_t address =
+          function ? function_address(r.symbol.index) : loaded->symbols.variables[r.symbol.index];
       uint64_t value = (address + uint64_t(r.addend)) >> (8 * r.byte_shift);
-      if (uint64_t(r.offset) + r.bytes > v.bytes || r.bytes > 8) return Error{fmt::format("an initialiser of '{}' lies outside the variable", v.name), m.name, v.line};
+      if (uint64_t(r.offset) + r.bytes > v.bytes || r.bytes > 8)
+        return Error{fmt::format("an initialiser of '{}' lies outside the variable", v.name),
+                     m.name, v.line};
       std::memcpy(memory_->find(loaded->symbols.variables[i])->host + r.offset, &value, r.bytes);
     }
   }
@@ -102,18 +122,24 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
     const std::vector<bool> used = variables_used(m, f);
     for (size_t i = 0; i < m.variables.size(); ++i) {
       const ptx::Variable& v = m.variables[i];
-      if (v.space == ptx::Space::shared && used[i]) add(shared, v);
-      else if (v.space == ptx::Space::constant) info.constant_bytes += v.bytes;
+      if (v.space == ptx::Space::shared && used[i])
+        add(shared, v);
+      else if (v.space == ptx::Space::constant)
+        info.constant_bytes += v.bytes;
     }
     for (const ptx::Variable& v : f.variables) {
-      if (v.space == ptx::Space::shared) add(shared, v);
-      else if (v.space == ptx::Space::local) add(local, v);
+      if (v.space == ptx::Space::shared)
+        add(shared, v);
+      else if (v.space == ptx::Space::local)
+        add(local, v);
     }
     info.static_shared_bytes = shared;
     info.local_bytes = local;
     info.registers = 32;
     info.max_ntid = f.max_ntid, info.req_ntid = f.req_ntid, info.cluster = f.cluster;
-    uint32_t bound = f.max_ntid[0] != 0 ? f.max_ntid[0] * std::max(1u, f.max_ntid[1]) * std::max(1u, f.max_ntid[2]) : spec_.max_threads_per_block;
+    uint32_t bound = f.max_ntid[0] != 0
+                         ? f.max_ntid[0] * std::max(1u, f.max_ntid[1]) * std::max(1u, f.max_ntid[2])
+                         : spec_.max_threads_per_block;
     info.max_threads_per_block = std::min(bound, spec_.max_threads_per_block);
     info.ptx_version = m.version;
     info.target = m.target;
@@ -129,7 +155,8 @@ void DeviceImpl::unload(LoadedModule* module) {
   std::lock_guard lock(modules_mutex_);
   for (uint64_t address : module->symbols.variables)
     if (address != 0) (void)memory_->free(address);
-  std::erase_if(modules_, [&](const std::unique_ptr<LoadedModule>& m) { return m.get() == module; });
+  std::erase_if(modules_,
+                [&](const std::unique_ptr<LoadedModule>& m) { return m.get() == module; });
 }
 
 const Kernel* DeviceImpl::find_kernel(const LoadedModule& module, std::string_view name) const {
@@ -138,13 +165,17 @@ const Kernel* DeviceImpl::find_kernel(const LoadedModule& module, std::string_vi
   return nullptr;
 }
 
-std::optional<Allocation> DeviceImpl::find_variable(const LoadedModule& module, std::string_view name) const {
+std::optional<Allocation> DeviceImpl::find_variable(const LoadedModule& module,
+                                                    std::string_view name) const {
   for (size_t i = 0; i < module.module.variables.size(); ++i)
-    if (module.module.variables[i].name == name && module.symbols.variables[i] != 0) return memory_->find(module.symbols.variables[i]);
+    if (module.module.variables[i].name == name && module.symbols.variables[i] != 0)
+      return memory_->find(module.symbols.variables[i]);
   return std::nullopt;
 }
 
-Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape, uint8_t observed) {
+Result<const Program*> DeviceImpl::program_for(const Kernel& kernel,
+                                               const std::array<uint32_t, 3>& shape,
+                                               uint8_t observed) {
   Kernel& k = const_cast<Kernel&>(kernel);
   std::lock_guard lock(k.mutex);
   auto it = k.programs.find({shape, observed});
@@ -152,13 +183,16 @@ Result<const Program*> DeviceImpl::program_for(const Kernel& kernel, const std::
   DecodeOptions options;
   options.block_shape = shape;
   options.observed = observed;
-  Result<std::unique_ptr<Program>> program = decode(k.loaded->module, *k.function, k.loaded->symbols, options, *target_);
+  Result<std::unique_ptr<Program>> program =
+      decode(k.loaded->module, *k.function, k.loaded->symbols, options, *target_);
   if (!program.ok()) return program.error();
   return (k.programs[{shape, observed}] = std::move(*program)).get();
 }
 
 Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
-  Result<const Program*> program = program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z}, options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
+  Result<const Program*> program =
+      program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z},
+                  options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
   if (!program.ok()) return program.error();
   return std::unique_ptr<GridRun>(new GridRunImpl(*this, launch, **program));
 }
@@ -179,7 +213,9 @@ SitePlace place_of(const Program& program, uint32_t site) {
     auto in_toolkit = [&] {
       if (l->line == 0 || l->file >= program.module->files.size()) return true;
       const std::string& file = program.module->files[l->file];
-      return file.find("/include/") != std::string::npos && (file.find("/cuda") != std::string::npos || file.find("/targets/") != std::string::npos);
+      return file.find("/include/") != std::string::npos &&
+             (file.find("/cuda") != std::string::npos ||
+              file.find("/targets/") != std::string::npos);
     };
     const ptx::SourceLocation* innermost = l;
     while (in_toolkit() && l->inlined_at != ptx::kNone) l = &s.function->locations[l->inlined_at];

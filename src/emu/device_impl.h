@@ -26,7 +26,8 @@ class Kernel {
   const ptx::Function* function = nullptr;
   KernelInfo info;
   std::mutex mutex;  // guards programs
-  std::map<std::pair<std::array<uint32_t, 3>, uint8_t>, std::unique_ptr<Program>> programs;  // by block shape and observed events
+  std::map<std::pair<std::array<uint32_t, 3>, uint8_t>, std::unique_ptr<Program>>
+      programs;  // by block shape and observed events
 };
 
 // Host threads that run CTAs; created once, woken for a launch.
@@ -51,22 +52,30 @@ class WorkerPool {
 
 class DeviceImpl final : public Device {
  public:
-  DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options, std::unique_ptr<MemoryMap> memory, const Target* target);
+  DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options,
+             std::unique_ptr<MemoryMap> memory, const Target* target);
 
   const model::DeviceSpec& spec() const override { return spec_; }
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind) override;
-  Status register_host(void* pointer, uint64_t bytes) override { return memory_->register_host(pointer, bytes); }
+  Status register_host(void* pointer, uint64_t bytes) override {
+    return memory_->register_host(pointer, bytes);
+  }
   Status free(uint64_t address) override;
   void host_access(uint64_t address, uint64_t bytes, bool write) override;
   std::optional<Allocation> find(uint64_t address) const override { return memory_->find(address); }
   uint8_t* host_pointer(uint64_t address, uint64_t bytes) const override;
-  bool in_device_window(uint64_t host_address) const override { return memory_->in_window(host_address); }
+  bool in_device_window(uint64_t host_address) const override {
+    return memory_->in_window(host_address);
+  }
   uint64_t memory_total() const override { return memory_->capacity(); }
-  uint64_t memory_free() const override { return memory_->capacity() - std::min(memory_->capacity(), memory_->used()); }
+  uint64_t memory_free() const override {
+    return memory_->capacity() - std::min(memory_->capacity(), memory_->used());
+  }
   Result<LoadedModule*> load(ptx::Module module) override;
   void unload(LoadedModule* module) override;
   const Kernel* find_kernel(const LoadedModule& module, std::string_view name) const override;
-  std::optional<Allocation> find_variable(const LoadedModule& module, std::string_view name) const override;
+  std::optional<Allocation> find_variable(const LoadedModule& module,
+                                          std::string_view name) const override;
   const KernelInfo& info(const Kernel& kernel) const override { return kernel.info; }
   Result<std::unique_ptr<GridRun>> start(const Launch& launch) override;
 
@@ -75,7 +84,8 @@ class DeviceImpl final : public Device {
   const DeviceOptions& options() const { return options_; }
 
  private:
-  Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape, uint8_t observed);
+  Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape,
+                                     uint8_t observed);
 
   const Target* target_;
   model::DeviceSpec spec_;

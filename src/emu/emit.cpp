@@ -1,6 +1,7 @@
 // IR -> Ops: one array for warps with all 32 lanes, one for the others. Each instruction gets the
-// handler that fits its operands' shapes; what no handler takes directly (a scalar in a vector store)
-// is spread into scratch slots first. In the full array, runs of load-load-fma become one fused row.
+// handler that fits its operands' shapes; what no handler takes directly (a scalar in a vector
+// store) is spread into scratch slots first. In the full array, runs of load-load-fma become one
+// fused row.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -38,7 +39,8 @@ class Emitter {
     p_.blocks.resize(d_.blocks.size());
     for (uint32_t b = 0; b < d_.blocks.size(); ++b)
       for (uint32_t i = d_.blocks[b].begin; i < d_.blocks[b].end; ++i)
-        if (p_.blocks[b].sites.empty() || p_.blocks[b].sites.back() != d_.code[i].site) p_.blocks[b].sites.push_back(d_.code[i].site);
+        if (p_.blocks[b].sites.empty() || p_.blocks[b].sites.back() != d_.code[i].site)
+          p_.blocks[b].sites.push_back(d_.code[i].site);
     for (bool full : {true, false}) {
       full_ = full;
       out_ = full ? &p_.full : &p_.masked;
@@ -61,8 +63,13 @@ class Emitter {
     const IrRegister& r = d_.registers[reg];
     return r.scalar_slot ? r.slot : lane_base_ + r.slot;
   }
-  bool scalar(const Source& s) const { return s.constant || (d_.registers[s.reg].scalar_slot && d_.registers[s.reg].bytes != 0) || (!s.constant && d_.registers[s.reg].bytes == 0); }
-  uint32_t offset(const Source& s) const { return s.constant ? constants_.at(s.value) : offset(s.reg); }
+  bool scalar(const Source& s) const {
+    return s.constant || (d_.registers[s.reg].scalar_slot && d_.registers[s.reg].bytes != 0) ||
+           (!s.constant && d_.registers[s.reg].bytes == 0);
+  }
+  uint32_t offset(const Source& s) const {
+    return s.constant ? constants_.at(s.value) : offset(s.reg);
+  }
 
   void collect_constants() {
     auto add = [&](uint64_t value) {
@@ -102,7 +109,8 @@ class Emitter {
   uint32_t lane_offset(const Source& s, uint8_t bytes, uint32_t scratch, uint32_t site) {
     if (!scalar(s)) return offset(s);
     isa::Type type = bytes == 8 ? isa::Type::b64 : bytes == 4 ? isa::Type::b32 : isa::Type::b16;
-    Op& op = push(find_entry(d_.target, isa::kRowMov, type, isa::Type::none)->fixed[0].handlers.full, site);
+    Op& op = push(
+        find_entry(d_.target, isa::kRowMov, type, isa::Type::none)->fixed[0].handlers.full, site);
     op.a = offset(s);
     op.d = scratch_ + scratch * 256;
     op.flags = kUniformA;
@@ -164,7 +172,8 @@ class Emitter {
         if (ir.destinations > 0) op.d = offset(ir.d[0]);
         op.e = b + 1;
         if (ir.kind == IrKind::machine) machine(ir, op);
-        const bool cut = observes(kObserveAccesses) && static_cast<Builtin>(ir.builtin) == Builtin::atomic;
+        const bool cut =
+            observes(kObserveAccesses) && static_cast<Builtin>(ir.builtin) == Builtin::atomic;
         if (cut) observe_atomic(ir, op);
         if (observes(kObserveSync)) observe_sync(ir, op);
         out_->push_back(op);
@@ -193,9 +202,14 @@ class Emitter {
     if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
     op.run = atomic_handler(ir.mods[isa::Field::operation], ir.type);
     bool result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
-    bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 || ir.type == isa::Type::f16 || ir.type == isa::Type::f16x2 || ir.type == isa::Type::bf16 || ir.type == isa::Type::bf16x2;
+    bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 ||
+                    ir.type == isa::Type::f16 || ir.type == isa::Type::f16x2 ||
+                    ir.type == isa::Type::bf16 || ir.type == isa::Type::bf16x2;
     uint8_t operation = ir.mods[isa::Field::operation];
-    if (ir.space != AccessSpace::shared && (result_used || floating || operation == isa::kOpExch || operation == isa::kOpCas || operation == isa::kOpInc || operation == isa::kOpDec)) p_.order_dependent = true;
+    if (ir.space != AccessSpace::shared &&
+        (result_used || floating || operation == isa::kOpExch || operation == isa::kOpCas ||
+         operation == isa::kOpInc || operation == isa::kOpDec))
+      p_.order_dependent = true;
   }
 
   void lane(const Ir& ir, bool full) {
@@ -219,7 +233,8 @@ class Emitter {
     if (!fixed) op.extra = own(std::make_shared<isa::Mods>(ir.mods));
     const IrRegister& to = d_.registers[ir.d[0]];
     bool scalar_result = to.shape.kind == Shape::uniform;
-    if (scalar_result) op.run = set->uniform;
+    if (scalar_result)
+      op.run = set->uniform;
     else {
       const Handler* mixed = full ? set->mixed : set->mixed_masked;
       Handler own_handler = uniform_bits < 8 ? mixed[uniform_bits] : nullptr;
@@ -233,11 +248,14 @@ class Emitter {
     const Shape& s = d_.registers[address.reg].shape;
     if (s.kind != Shape::affine) return AddressForm::lanes;
     if (s.stride == 0) return AddressForm::broadcast;
-    if (s.stride == int64_t(lane_bytes)) return s.whole ? AddressForm::unit_warp : AddressForm::unit;
+    if (s.stride == int64_t(lane_bytes))
+      return s.whole ? AddressForm::unit_warp : AddressForm::unit;
     return AddressForm::lanes;
   }
 
-  static uint32_t element_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1; }
+  static uint32_t element_bytes(Element e) {
+    return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1;
+  }
   static uint8_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
 
   void load(const Ir& ir, bool full) {
@@ -255,7 +273,8 @@ class Emitter {
     uint32_t* slots[4] = {&op.d, &op.b, &op.c, &op.e};
     for (uint32_t i = 0; i < ir.destinations; ++i) *slots[i] = offset(ir.d[i]);
     op.run = d_.target.memory(key);
-    if (observes(kObserveAccesses) && !in_observed_row(ir)) observe_access(ir, op, AccessKind::read, key);
+    if (observes(kObserveAccesses) && !in_observed_row(ir))
+      observe_access(ir, op, AccessKind::read, key);
     out_->push_back(op);
   }
 
@@ -270,7 +289,9 @@ class Emitter {
     if (key.form == AddressForm::broadcast) key.form = AddressForm::lanes;
     key.uniform_value = ir.elements == 1 && scalar(ir.s[1]);
     uint32_t values[4] = {};
-    for (uint32_t i = 0; i < ir.elements; ++i) values[i] = ir.elements == 1 ? offset(ir.s[1]) : lane_offset(ir.s[i + 1], slot_bytes(ir.element), i, ir.site);
+    for (uint32_t i = 0; i < ir.elements; ++i)
+      values[i] = ir.elements == 1 ? offset(ir.s[1])
+                                   : lane_offset(ir.s[i + 1], slot_bytes(ir.element), i, ir.site);
     Op op;
     op.site = ir.site;
     op.a = offset(ir.s[0]);
@@ -281,7 +302,9 @@ class Emitter {
     out_->push_back(op);
   }
 
-  bool uniform_predicate(uint32_t reg) const { return d_.registers[reg].shape.kind == Shape::uniform; }
+  bool uniform_predicate(uint32_t reg) const {
+    return d_.registers[reg].shape.kind == Shape::uniform;
+  }
 
   void branch(const Ir& ir, uint32_t b) {
     bool backward = ir.target <= b;
@@ -295,12 +318,14 @@ class Emitter {
     } else {
       op.a = offset(ir.guard);
       bool uniform = uniform_predicate(ir.guard);
-      op.run = backward ? backward_branch_handler(full_, uniform, ir.guard_negated) : branch_handler(full_, uniform, ir.guard_negated);
+      op.run = backward ? backward_branch_handler(full_, uniform, ir.guard_negated)
+                        : branch_handler(full_, uniform, ir.guard_negated);
     }
     op.flags |= kBranchOp;
     out_->push_back(op);
   }
-  static constexpr uint32_t kBranchOp = 1u << 31;  // Op::e is a block whose address `target` must hold
+  static constexpr uint32_t kBranchOp = 1u
+                                        << 31;  // Op::e is a block whose address `target` must hold
 
   void resolve_targets(std::vector<Op>& ops, bool full) {
     for (Op& op : ops) {
@@ -352,7 +377,9 @@ class Emitter {
     op.extra = own(row);
   }
   // The plain instructions behind a fused row, which has told the observer of them.
-  bool in_observed_row(const Ir& ir) const { return full_ && observes(kObserveRows) && size_t(&ir - d_.code.data()) < dot_until_; }
+  bool in_observed_row(const Ir& ir) const {
+    return full_ && observes(kObserveRows) && size_t(&ir - d_.code.data()) < dot_until_;
+  }
 
   void observe_atomic(const Ir& ir, const Op& op) {
     const uint32_t bytes = ptx::type_bytes(ir.type);
@@ -377,7 +404,9 @@ class Emitter {
       case Builtin::match:
       case Builtin::redux:
       case Builtin::elect: {
-        const bool names_lanes = static_cast<Builtin>(ir.builtin) == Builtin::elect || ir.sources == (static_cast<Builtin>(ir.builtin) == Builtin::shuffle ? 4 : 2);
+        const bool names_lanes =
+            static_cast<Builtin>(ir.builtin) == Builtin::elect ||
+            ir.sources == (static_cast<Builtin>(ir.builtin) == Builtin::shuffle ? 4 : 2);
         if (!names_lanes) return;
         const Source& members = ir.s[ir.sources - 1];
         observe.run = observe_converge_handler();
@@ -406,35 +435,46 @@ class Emitter {
   // ---- fused rows ----
 
   bool simple_shared_load(const Ir& ir, AddressForm& form) const {
-    if (ir.kind != IrKind::load || ir.space != AccessSpace::shared || ir.element != Element::b32 || ir.elements != 1 || ir.guard != kNoReg) return false;
+    if (ir.kind != IrKind::load || ir.space != AccessSpace::shared || ir.element != Element::b32 ||
+        ir.elements != 1 || ir.guard != kNoReg)
+      return false;
     if (ir.mods[isa::Field::ordering] != isa::kWeak || uses_[ir.d[0]] != 1) return false;
     form = form_of(ir.s[0], 4);
-    return form == AddressForm::broadcast || form == AddressForm::unit || form == AddressForm::unit_warp;
+    return form == AddressForm::broadcast || form == AddressForm::unit ||
+           form == AddressForm::unit_warp;
   }
 
-  // At i: ld.shared x; ld.shared y; fma d, x, y, c (either order), repeated with the same two address
-  // registers and each sum feeding the next. The plain instructions follow the fused row: they run when
-  // its bounds check fails, and so name the lane at fault.
+  // At i: ld.shared x; ld.shared y; fma d, x, y, c (either order), repeated with the same two
+  // address registers and each sum feeding the next. The plain instructions follow the fused row:
+  // they run when its bounds check fails, and so name the lane at fault.
   void dot_row(uint32_t begin, uint32_t end) {
     if (begin < dot_until_) return;
     AddressForm form_a{}, form_b{};
     const Ir* first = nullptr;
     uint32_t a_reg = kNoReg, b_reg = kNoReg, sum = kNoReg;
     std::vector<DotTerm> terms;
-    auto row_a = std::make_shared<AccessRow>(), row_b = std::make_shared<AccessRow>();  // for the observer
+    auto row_a = std::make_shared<AccessRow>(),
+         row_b = std::make_shared<AccessRow>();  // for the observer
     Source addend;
     uint32_t i = begin;
     for (; i + 2 < end; i += 3) {
       const Ir &x = d_.code[i], &y = d_.code[i + 1], &f = d_.code[i + 2];
       AddressForm fx{}, fy{};
       if (!simple_shared_load(x, fx) || !simple_shared_load(y, fy)) break;
-      if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 || f.guard != kNoReg || f.mods != isa::Mods{}) break;
+      if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 ||
+          f.guard != kNoReg || f.mods != isa::Mods{})
+        break;
       if (f.s[0].constant || f.s[1].constant) break;
       const Ir *a = nullptr, *b = nullptr;
-      if (f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0]) a = &x, b = &y;
-      else if (f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0]) a = &y, b = &x;
-      else break;
-      if (f.s[2].constant || d_.registers[f.s[2].reg].scalar_slot || d_.registers[f.d[0]].scalar_slot) break;
+      if (f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0])
+        a = &x, b = &y;
+      else if (f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0])
+        a = &y, b = &x;
+      else
+        break;
+      if (f.s[2].constant || d_.registers[f.s[2].reg].scalar_slot ||
+          d_.registers[f.d[0]].scalar_slot)
+        break;
       if (first == nullptr) {
         first = &f;
         a_reg = a->s[0].reg, b_reg = b->s[0].reg;
@@ -447,7 +487,9 @@ class Emitter {
         if (crossed) std::swap(a, b);
       }
       // Addresses must not change inside the row.
-      if (f.d[0] == a_reg || f.d[0] == b_reg || x.d[0] == a_reg || x.d[0] == b_reg || y.d[0] == a_reg || y.d[0] == b_reg) break;
+      if (f.d[0] == a_reg || f.d[0] == b_reg || x.d[0] == a_reg || x.d[0] == b_reg ||
+          y.d[0] == a_reg || y.d[0] == b_reg)
+        break;
       terms.push_back({int32_t(a->offset), int32_t(b->offset)});
       row_a->members.push_back({a->site, int32_t(a->offset)});
       row_b->members.push_back({b->site, int32_t(b->offset)});
@@ -458,14 +500,18 @@ class Emitter {
     if (handler == nullptr) return;
     uint32_t taken = uint32_t(terms.size()) * 3;
     dot_until_ = begin + taken;
-    auto memory = std::shared_ptr<DotRow>(static_cast<DotRow*>(std::calloc(1, sizeof(DotRow) + terms.size() * sizeof(DotTerm))), std::free);
+    auto memory = std::shared_ptr<DotRow>(
+        static_cast<DotRow*>(std::calloc(1, sizeof(DotRow) + terms.size() * sizeof(DotTerm))),
+        std::free);
     memory->count = uint32_t(terms.size());
     memory->a_low = memory->a_high = terms[0].a_offset;
     memory->b_low = memory->b_high = terms[0].b_offset;
     for (size_t t = 0; t < terms.size(); ++t) {
       memory->terms[t] = terms[t];
-      memory->a_low = std::min(memory->a_low, terms[t].a_offset), memory->a_high = std::max(memory->a_high, terms[t].a_offset);
-      memory->b_low = std::min(memory->b_low, terms[t].b_offset), memory->b_high = std::max(memory->b_high, terms[t].b_offset);
+      memory->a_low = std::min(memory->a_low, terms[t].a_offset),
+      memory->a_high = std::max(memory->a_high, terms[t].a_offset);
+      memory->b_low = std::min(memory->b_low, terms[t].b_offset),
+      memory->b_high = std::max(memory->b_high, terms[t].b_offset);
     }
     if (observes(kObserveRows)) observe_row(row_a, a_reg), observe_row(row_b, b_reg);
     Op& op = push(handler, d_.code[begin].site);
@@ -491,8 +537,11 @@ class Emitter {
 
 Status emit(Decoding& d) { return Emitter(d).run(); }
 
-Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function, const SymbolAddresses& symbols, const DecodeOptions& options, const Target& target) {
-  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {}, {}, {}, {}, {}, {}};
+Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function,
+                                        const SymbolAddresses& symbols,
+                                        const DecodeOptions& options, const Target& target) {
+  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {},
+             {},     {},       {},      {},      {}};
   d.program->module = &module;
   d.program->function = &function;
   d.program->block_shape = options.block_shape;

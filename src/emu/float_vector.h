@@ -53,9 +53,11 @@ TW_INLINE FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) 
 // NaN -> 0x7fffffff, as the hardware's f32 arithmetic gives it.
 TW_INLINE FloatVector canonical(FloatVector v) {
 #if defined(__AVX512F__)
-  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff)));
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v,
+                              _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff)));
 #elif defined(__AVX2__)
-  return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)),
+                          _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
 #else
   typedef int32_t Bits __attribute__((vector_size(16)));
   Bits unordered = v != v;

@@ -1,6 +1,6 @@
-// Basic blocks, successors and immediate post-dominators. Reconvergence happens at the post-dominator
-// of a divergent branch: block order in PTX text is not topological, so "lowest address first" would
-// meet at the wrong places.
+// Basic blocks, successors and immediate post-dominators. Reconvergence happens at the
+// post-dominator of a divergent branch: block order in PTX text is not topological, so "lowest
+// address first" would meet at the wrong places.
 //
 // A branch to code that only ends the thread is an exit of those lanes, not a divergence: otherwise
 // they would wait at a reconvergence point while their CTA waits for them at a barrier.
@@ -13,12 +13,13 @@ namespace {
 
 // Immediate post-dominators after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm",
 // on the reversed graph; node `n` is the kernel's end.
-// `may_exit`: blocks that end in a guarded exit. Those edges count only for loops with no other way out
+// `may_exit`: blocks that end in a guarded exit. Those edges count only for loops with no other way
+// out
 // (`for (;;) { ... if (done) return; ... }`).
 void post_dominators(std::vector<IrBlock>& blocks, const std::vector<bool>& may_exit) {
   const uint32_t n = uint32_t(blocks.size());
   std::vector<std::vector<uint32_t>> to_end(1);
-  std::vector<uint32_t> order;       // reverse graph, post-order
+  std::vector<uint32_t> order;  // reverse graph, post-order
   std::vector<uint32_t> number(n + 1, kNoBlock);
   std::vector<bool> ends(n, false), seen(n + 1, false);
   for (uint32_t b = 0; b < n; ++b) ends[b] = blocks[b].successors.empty();
@@ -26,7 +27,9 @@ void post_dominators(std::vector<IrBlock>& blocks, const std::vector<bool>& may_
   auto visit_from = [&](uint32_t root) {
     // Iterative depth-first search over predecessors.
     std::vector<std::pair<uint32_t, size_t>> stack;
-    auto predecessors = [&](uint32_t b) -> const std::vector<uint32_t>& { return blocks[b].predecessors; };
+    auto predecessors = [&](uint32_t b) -> const std::vector<uint32_t>& {
+      return blocks[b].predecessors;
+    };
     seen[root] = true;
     stack.push_back({root, 0});
     while (!stack.empty()) {
@@ -102,18 +105,25 @@ void build_flow(Decoding& d) {
   end.site = d.program->sites.empty() ? 0 : uint32_t(d.program->sites.size() - 1);
   d.code.push_back(end);
 
-  auto only_exits = [&](uint32_t i) { return d.code[i].kind == IrKind::exit && d.code[i].guard == kNoReg; };
+  auto only_exits = [&](uint32_t i) {
+    return d.code[i].kind == IrKind::exit && d.code[i].guard == kNoReg;
+  };
   std::vector<bool> leader(d.code.size() + 1, false);
   leader[0] = true;
   for (uint32_t i = 0; i < d.code.size(); ++i) {
     Ir& ir = d.code[i];
     if (ir.kind == IrKind::branch) {
       uint32_t to = d.labels[ir.target];
-      for (uint32_t hops = 0; hops < 8 && d.code[to].kind == IrKind::branch && d.code[to].guard == kNoReg; ++hops) to = d.labels[d.code[to].target];
-      if (only_exits(to)) ir.kind = IrKind::exit;
-      else leader[d.labels[ir.target]] = true;
+      for (uint32_t hops = 0;
+           hops < 8 && d.code[to].kind == IrKind::branch && d.code[to].guard == kNoReg; ++hops)
+        to = d.labels[d.code[to].target];
+      if (only_exits(to))
+        ir.kind = IrKind::exit;
+      else
+        leader[d.labels[ir.target]] = true;
     }
-    bool ends = ir.kind == IrKind::branch || ir.kind == IrKind::exit || ir.kind == IrKind::barrier || ir.kind == IrKind::machine;
+    bool ends = ir.kind == IrKind::branch || ir.kind == IrKind::exit ||
+                ir.kind == IrKind::barrier || ir.kind == IrKind::machine;
     if (ends) leader[i + 1] = true;
   }
   std::vector<uint32_t> block_of(d.code.size() + 1, 0);
@@ -136,12 +146,14 @@ void build_flow(Decoding& d) {
     } else if (last.kind == IrKind::exit) {
       falls = last.guard != kNoReg;
     }
-    if (falls && (block.successors.empty() || block.successors[0] != b + 1)) block.successors.push_back(b + 1);
+    if (falls && (block.successors.empty() || block.successors[0] != b + 1))
+      block.successors.push_back(b + 1);
   }
   for (uint32_t b = 0; b < d.blocks.size(); ++b)
     for (uint32_t s : d.blocks[b].successors) d.blocks[s].predecessors.push_back(b);
   std::vector<bool> may_exit(d.blocks.size());
-  for (uint32_t b = 0; b < d.blocks.size(); ++b) may_exit[b] = d.code[d.blocks[b].end - 1].kind == IrKind::exit;
+  for (uint32_t b = 0; b < d.blocks.size(); ++b)
+    may_exit[b] = d.code[d.blocks[b].end - 1].kind == IrKind::exit;
   post_dominators(d.blocks, may_exit);
 }
 

@@ -11,12 +11,14 @@ namespace {
 
 constexpr int32_t kFuel = 1 << 13;            // backward branches before a warp yields
 constexpr int32_t kFuelInterleaved = 1 << 8;  // less where warps wait for one another
-constexpr auto kSlice = std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
+constexpr auto kSlice =
+    std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
 constexpr uint64_t kMaxResident = 4096;
 
 }  // namespace
 
-GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program) : device_(device), launch_(launch) {
+GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program)
+    : device_(device), launch_(launch) {
   ctas_ = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
   progress_.ctas = ctas_;
   state_.program = &program;
@@ -31,9 +33,11 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   set(kNctaidX, launch.grid.x), set(kNctaidY, launch.grid.y), set(kNctaidZ, launch.grid.z);
   set(kGridId, launch.id), set(kSmId, 0), set(kDynamicShared, launch.dynamic_shared_bytes);
   if (launch.cooperative) {
-    // Grid-wide barriers of cooperative groups keep their state in a workspace that the launch provides.
+    // Grid-wide barriers of cooperative groups keep their state in a workspace that the launch
+    // provides.
     constexpr uint64_t kWorkspaceBytes = 1024;
-    Result<uint64_t> workspace = device.memory().allocate(kWorkspaceBytes, AllocationKind::module, "cooperative launch workspace");
+    Result<uint64_t> workspace = device.memory().allocate(kWorkspaceBytes, AllocationKind::module,
+                                                          "cooperative launch workspace");
     if (workspace.ok()) {
       workspace_ = *workspace;
       std::memset(device.memory().find(workspace_)->host, 0, kWorkspaceBytes);
@@ -42,18 +46,26 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   }
   launch_.parameters.resize(program.parameter_bytes);
   if (program.parameters_addressed) {
-    // The kernel takes a parameter's address: a copy lies in device memory for the time of the launch.
-    Result<uint64_t> copy = device.memory().allocate(std::max<uint64_t>(program.parameter_bytes, 1), AllocationKind::module, "kernel parameters");
+    // The kernel takes a parameter's address: a copy lies in device memory for the time of the
+    // launch.
+    Result<uint64_t> copy = device.memory().allocate(std::max<uint64_t>(program.parameter_bytes, 1),
+                                                     AllocationKind::module, "kernel parameters");
     if (copy.ok()) {
       state_.parameter_address = *copy;
-      std::memcpy(device.memory().find(*copy)->host, launch_.parameters.data(), program.parameter_bytes);
+      std::memcpy(device.memory().find(*copy)->host, launch_.parameters.data(),
+                  program.parameter_bytes);
       state_.uniforms.push_back({program.parameter_address_offset, *copy});
     }
   }
   const model::DeviceSpec& spec = device.spec();
   uint32_t threads = program.block_shape[0] * program.block_shape[1] * program.block_shape[2];
-  uint64_t per_sm = std::max<uint64_t>(1, std::min<uint64_t>(spec.max_blocks_per_sm ? spec.max_blocks_per_sm : 32, (spec.max_threads_per_sm ? spec.max_threads_per_sm : 2048) / std::max(1u, threads)));
-  resident_limit_ = launch.cooperative ? ctas_ : std::min<uint64_t>(per_sm * std::max(1u, spec.sm_count), kMaxResident);
+  uint64_t per_sm = std::max<uint64_t>(
+      1, std::min<uint64_t>(
+             spec.max_blocks_per_sm ? spec.max_blocks_per_sm : 32,
+             (spec.max_threads_per_sm ? spec.max_threads_per_sm : 2048) / std::max(1u, threads)));
+  resident_limit_ = launch.cooperative
+                        ? ctas_
+                        : std::min<uint64_t>(per_sm * std::max(1u, spec.sm_count), kMaxResident);
 }
 
 GridRunImpl::~GridRunImpl() {
@@ -72,8 +84,10 @@ void GridRunImpl::record(Worker& worker) {
 void GridRunImpl::begin_observation(uint32_t workers) {
   if (state_.program->observed == 0 || observing_) return;
   observing_ = true;
-  for (uint32_t i = 0; i < workers; ++i) observers_.push_back(device_.options().observers->launch_begin(launch_, *state_.program, i));
-  if (state_.program->observed & kObserveBlocks) block_counts_.assign(workers, std::vector<BlockCount>(state_.program->blocks.size()));
+  for (uint32_t i = 0; i < workers; ++i)
+    observers_.push_back(device_.options().observers->launch_begin(launch_, *state_.program, i));
+  if (state_.program->observed & kObserveBlocks)
+    block_counts_.assign(workers, std::vector<BlockCount>(state_.program->blocks.size()));
 }
 
 void GridRunImpl::end_observation() {
@@ -82,7 +96,8 @@ void GridRunImpl::end_observation() {
   std::vector<BlockCount> sums;
   if (!block_counts_.empty()) sums.resize(state_.program->blocks.size());
   for (const auto& counts : block_counts_)
-    for (size_t b = 0; b < counts.size(); ++b) sums[b].warps += counts[b].warps, sums[b].lanes += counts[b].lanes;
+    for (size_t b = 0; b < counts.size(); ++b)
+      sums[b].warps += counts[b].warps, sums[b].lanes += counts[b].lanes;
   device_.options().observers->launch_end(launch_, *state_.program, fault_, sums);
 }
 
@@ -159,7 +174,8 @@ GridRun::State GridRunImpl::run_interleaved() {
         record(worker_);
         return State::faulted;
     }
-    if (std::chrono::steady_clock::now() >= deadline) return next_.load() < ctas_ || !resident_.empty() ? State::yielded : State::done;
+    if (std::chrono::steady_clock::now() >= deadline)
+      return next_.load() < ctas_ || !resident_.empty() ? State::yielded : State::done;
   }
   return State::done;
 }
@@ -173,9 +189,12 @@ GridRun::State GridRunImpl::advance() {
 GridRun::State GridRunImpl::run() {
   State s = State::done;
   if (ctas_ != 0) {
-    if (state_.program->order_dependent && !device_.options().order_any) s = run_interleaved();
-    else if (launch_.cooperative) s = run_interleaved();
-    else run_parallel();
+    if (state_.program->order_dependent && !device_.options().order_any)
+      s = run_interleaved();
+    else if (launch_.cooperative)
+      s = run_interleaved();
+    else
+      run_parallel();
   }
   if (state_.interrupted.load()) {
     fault_.kind = FaultKind::timeout;
@@ -194,14 +213,17 @@ std::string GridRunImpl::describe_unfinished() const {
       std::string text = cta.describe(w);
       if (text.empty()) continue;
       auto& [count, first] = places[text];
-      if (count++ == 0) first = fmt::format("block ({}, {}, {}) warp {}", cta.index[0], cta.index[1], cta.index[2], w);
+      if (count++ == 0)
+        first =
+            fmt::format("block ({}, {}, {}) warp {}", cta.index[0], cta.index[1], cta.index[2], w);
     }
   };
   std::lock_guard lock(running_mutex_);
   for (const Cta* cta : running_) add(*cta);
   for (const auto& cta : resident_) add(*cta);
   std::string out = fmt::format("{} of {} blocks done\n", progress_.ctas_done.load(), ctas_);
-  for (const auto& [text, entry] : places) out += fmt::format("  {} ({} warps, first {})\n", text, entry.first, entry.second);
+  for (const auto& [text, entry] : places)
+    out += fmt::format("  {} ({} warps, first {})\n", text, entry.first, entry.second);
   return out;
 }
 

@@ -7,8 +7,8 @@
 
 namespace tw::emu {
 
-// A launched grid. Kernels whose results cannot depend on the order of CTAs run them on all workers,
-// each taking the next number; the others run on one thread in one fixed interleaving.
+// A launched grid. Kernels whose results cannot depend on the order of CTAs run them on all
+// workers, each taking the next number; the others run on one thread in one fixed interleaving.
 class GridRunImpl final : public GridRun {
  public:
   GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program);
@@ -44,8 +44,8 @@ class GridRunImpl final : public GridRun {
   Progress progress_;
   // Interleaved runs: CTAs that have begun and not ended.
   Worker worker_;
-  std::vector<Observer*> observers_;                    // by worker; observed launches only
-  std::vector<std::vector<BlockCount>> block_counts_;   // by worker
+  std::vector<Observer*> observers_;                   // by worker; observed launches only
+  std::vector<std::vector<BlockCount>> block_counts_;  // by worker
   bool observing_ = false;
   std::deque<std::unique_ptr<Cta>> resident_;
   std::vector<std::unique_ptr<Cta>> spare_;

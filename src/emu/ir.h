@@ -5,9 +5,8 @@
 //   lower      every PTX instruction has become IR or an error; operand sizes fit the handlers
 //   simplify   no copies of single-definition registers, no instruction on constants alone
 //   flow       blocks, successors, immediate post-dominators
-//   analyse    every register is known uniform, affine over half-warps, or neither; valid under full mask
-//   allocate   every live register has a slot
-//   emit       Ops for both masks
+//   analyse    every register is known uniform, affine over half-warps, or neither; valid under
+//   full mask allocate   every live register has a slot emit       Ops for both masks
 #pragma once
 
 #include <array>
@@ -25,16 +24,21 @@ inline constexpr uint32_t kNoReg = 0xffffffff;
 
 // What is known of a register's lanes, valid whenever it is read under a full mask.
 struct Shape {
-  enum Kind : uint8_t { unknown, uniform, affine, varying } kind = unknown;  // ordered: a join goes up
-  bool whole = false;   // affine: over 32 lanes, otherwise over each half-warp
-  int64_t stride = 0;   // affine: difference between neighbouring lanes
+  enum Kind : uint8_t {
+    unknown,
+    uniform,
+    affine,
+    varying
+  } kind = unknown;    // ordered: a join goes up
+  bool whole = false;  // affine: over 32 lanes, otherwise over each half-warp
+  int64_t stride = 0;  // affine: difference between neighbouring lanes
   bool operator==(const Shape&) const = default;
 };
 
 struct IrRegister {
-  uint8_t bytes = 4;        // element: 0 predicate, 2, 4, 8
-  bool fixed_slot = false;  // special registers and parameters: slot given, never written
-  bool scalar_slot = false; // the slot is in the uniform area
+  uint8_t bytes = 4;         // element: 0 predicate, 2, 4, 8
+  bool fixed_slot = false;   // special registers and parameters: slot given, never written
+  bool scalar_slot = false;  // the slot is in the uniform area
   uint32_t slot = kNoReg;
   uint32_t definitions = 0;
   Shape shape;
@@ -51,8 +55,14 @@ struct Source {
 };
 
 enum class IrKind : uint8_t {
-  lane, load, store, branch, exit, barrier, nop,
-  machine,     // other machine rows: handler found by emit (machine_handlers.h)
+  lane,
+  load,
+  store,
+  branch,
+  exit,
+  barrier,
+  nop,
+  machine,  // other machine rows: handler found by emit (machine_handlers.h)
 };
 
 struct Ir {
@@ -66,24 +76,24 @@ struct Ir {
   uint32_t guard = kNoReg;
   isa::RowId row = 0;
   isa::Mods mods;
-  const LaneEntry* entry = nullptr;   // lane
+  const LaneEntry* entry = nullptr;  // lane
   // load, store: s[0] is the address; a store's values follow
   AccessSpace space = AccessSpace::global;
   Element element = Element::b32;
   uint8_t elements = 1;
   int64_t offset = 0;
-  uint32_t target = 0;                // branch: label id while lowering, block afterwards
+  uint32_t target = 0;  // branch: label id while lowering, block afterwards
   uint32_t site = 0;
-  int32_t builtin = -1;               // machine: see machine_handlers.h
-  isa::Type type = isa::Type::none;   // machine
+  int32_t builtin = -1;              // machine: see machine_handlers.h
+  isa::Type type = isa::Type::none;  // machine
 };
 
 struct IrBlock {
-  uint32_t begin = 0, end = 0;        // [begin, end) in Decoding::code
+  uint32_t begin = 0, end = 0;  // [begin, end) in Decoding::code
   std::vector<uint32_t> successors, predecessors;
-  uint32_t post_dominator = kNoBlock; // kNoBlock: the kernel's end
-  bool divergent = false;             // may run with part of the lanes that reach the kernel's start
-  bool join = false;                  // some divergent branch meets again here
+  uint32_t post_dominator = kNoBlock;  // kNoBlock: the kernel's end
+  bool divergent = false;  // may run with part of the lanes that reach the kernel's start
+  bool join = false;       // some divergent branch meets again here
 };
 
 struct Decoding {
@@ -95,11 +105,11 @@ struct Decoding {
   std::unique_ptr<Program> program;
   std::vector<IrRegister> registers;
   std::vector<Ir> code;
-  std::vector<uint32_t> labels;       // label id -> instruction index
+  std::vector<uint32_t> labels;  // label id -> instruction index
   std::vector<IrBlock> blocks;
   std::vector<std::vector<uint64_t>> live_in;  // per block, bit set over registers
-  uint32_t special[16];               // cached special registers (lower)
-  std::vector<uint32_t> lane_init_registers;  // registers of Program::lane_inits, in order
+  uint32_t special[16];                        // cached special registers (lower)
+  std::vector<uint32_t> lane_init_registers;   // registers of Program::lane_inits, in order
 
   uint32_t new_register(uint8_t bytes) {
     IrRegister r;

@@ -28,33 +28,50 @@ using isa::Type;
 
 // ---- operands ----
 
-
 // How a T lies in its slot.
-template <class T> struct Stored { using type = T; };
-template <> struct Stored<uint8_t> { using type = uint16_t; };
-template <> struct Stored<int8_t> { using type = int16_t; };
-template <class T> requires requires(T t) { t.bits; }
-struct Stored<T> { using type = typename T::Slot; };  // small floats and pairs
-template <class T> inline constexpr uint8_t kElementBytes = sizeof(typename Stored<T>::type);  // 8-bit values live in 16-bit slots
+template <class T> struct Stored {
+  using type = T;
+};
+template <> struct Stored<uint8_t> {
+  using type = uint16_t;
+};
+template <> struct Stored<int8_t> {
+  using type = int16_t;
+};
+template <class T>
+  requires requires(T t) { t.bits; }
+struct Stored<T> {
+  using type = typename T::Slot;
+};  // small floats and pairs
+template <class T>
+inline constexpr uint8_t kElementBytes =
+    sizeof(typename Stored<T>::type);  // 8-bit values live in 16-bit slots
 template <> inline constexpr uint8_t kElementBytes<bool> = 0;
 template <class T> TW_INLINE typename Stored<T>::type slot_of(T value) {
-  if constexpr (requires { value.bits; }) return typename T::Slot(value.bits);
-  else return typename Stored<T>::type(value);
+  if constexpr (requires { value.bits; })
+    return typename T::Slot(value.bits);
+  else
+    return typename Stored<T>::type(value);
 }
 
 template <class T> struct LaneSource {
   const typename Stored<T>::type* values;
-  TW_INLINE explicit LaneSource(const char* at) : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {}
+  TW_INLINE explicit LaneSource(const char* at)
+      : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {}
   TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
 };
 template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
   alignas(64) uint32_t lanes[kLanes];
-  TW_INLINE explicit LaneSource(const char* at) { lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), lanes); }
+  TW_INLINE explicit LaneSource(const char* at) {
+    lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), lanes);
+  }
   TW_INLINE bool operator[](uint32_t lane) const { return lanes[lane] != 0; }
 };
 template <class T> TW_INLINE T scalar_value(const char* at) {
-  if constexpr (std::is_same_v<T, bool>) return *reinterpret_cast<const uint32_t*>(at) & 1;
-  else return LaneSource<T>(at)[0];
+  if constexpr (std::is_same_v<T, bool>)
+    return *reinterpret_cast<const uint32_t*>(at) & 1;
+  else
+    return LaneSource<T>(at)[0];
 }
 template <class T> struct UniformSource {
   T value;
@@ -65,7 +82,8 @@ template <class T> struct UniformSource {
 template <class T> struct EitherSource {
   typename Stored<T>::type spread[kLanes];
   const typename Stored<T>::type* values;
-  TW_INLINE EitherSource(const char* at, bool uniform) : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {
+  TW_INLINE EitherSource(const char* at, bool uniform)
+      : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {
     if (!uniform) return;
     typename Stored<T>::type value = values[0];
     for (uint32_t i = 0; i < kLanes; ++i) spread[i] = value;
@@ -85,29 +103,39 @@ template <size_t I, class T> struct EitherSlot {
 };
 
 template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
-  if constexpr (I == 0) return op->a;
-  else if constexpr (I == 1) return op->b;
-  else if constexpr (I == 2) return op->c;
-  else return op->e;
+  if constexpr (I == 0)
+    return op->a;
+  else if constexpr (I == 1)
+    return op->b;
+  else if constexpr (I == 2)
+    return op->c;
+  else
+    return op->e;
 }
 
 // ---- bodies as callables: Body<M>::call(m, lane values...) ----
 
 template <class Row, class T> struct OneType {
   static constexpr bool kDouble = std::is_same_v<T, double>;
-  template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane<T, M>(m, s...); }
+  template <class M, class... S> TW_INLINE static auto call(M m, S... s) {
+    return Row::template lane<T, M>(m, s...);
+  }
   template <class M> static constexpr auto pointer() { return &Row::template lane<T, M>; }
 };
 template <class Row, class D, class S1> struct TwoTypes {
   static constexpr bool kDouble = std::is_same_v<D, double> && std::is_same_v<S1, double>;
-  template <class M, class... S> TW_INLINE static auto call(M m, S... s) { return Row::template lane2<D, S1, M>(m, s...); }
+  template <class M, class... S> TW_INLINE static auto call(M m, S... s) {
+    return Row::template lane2<D, S1, M>(m, s...);
+  }
   template <class M> static constexpr auto pointer() { return &Row::template lane2<D, S1, M>; }
 };
 
 // What a .cc form leaves in the condition code.
 template <class Row, class T> struct CarryOf {
   static constexpr bool kDouble = false;
-  template <class M, class... S> TW_INLINE static bool call(M m, S... s) { return Row::template carry<T, M>(m, s...); }
+  template <class M, class... S> TW_INLINE static bool call(M m, S... s) {
+    return Row::template carry<T, M>(m, s...);
+  }
   template <class M> static constexpr auto pointer() { return &Row::template carry<T, M>; }
 };
 
@@ -148,26 +176,39 @@ TW_INLINE void store_lanes(const Op* op, char* frame, [[maybe_unused]] Warp* war
 
 template <class Body, class M, class D, class... S> struct Handlers {
   template <bool kMasked, uint32_t kUniformBits, size_t... I>
-  TW_INLINE static const Op* run_mixed([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
+  TW_INLINE static const Op* run_mixed([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame,
+                                       [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     auto sources = [&]<size_t... J>(std::index_sequence<J...>) {
-      return std::tuple<std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(frame + source_offset<J>(op)...);
+      return std::tuple<
+          std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(
+          frame + source_offset<J>(op)...);
     }(std::index_sequence<I...>{});
-    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, std::get<I>(sources)[l]...); });
+    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) {
+      return Body::call(m, std::get<I>(sources)[l]...);
+    });
     TW_NEXT;
   }
   // Out of line: a function whose locals' addresses are taken cannot end in a tail call.
   template <bool kMasked, size_t... I>
-  [[gnu::noinline]] static void compute_either([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
+  [[gnu::noinline]] static void compute_either([[maybe_unused]] const Op* op,
+                                               [[maybe_unused]] char* frame,
+                                               [[maybe_unused]] Warp* warp,
+                                               std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     uint32_t flags = op->flags;
     struct Sources : EitherSlot<I, S>... {
-      TW_INLINE Sources(const Op* o, const char* f, uint32_t bits) : EitherSlot<I, S>(f + source_offset<I>(o), (bits >> I) & 1)... {}
+      TW_INLINE Sources(const Op* o, const char* f, uint32_t bits)
+          : EitherSlot<I, S>(f + source_offset<I>(o), (bits >> I) & 1)... {}
     } sources(op, frame, flags);
-    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) { return Body::call(m, sources.EitherSlot<I, S>::source[l]...); });
+    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) {
+      return Body::call(m, sources.EitherSlot<I, S>::source[l]...);
+    });
   }
   template <size_t... I>
-  TW_INLINE static const Op* run_uniform([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
+  TW_INLINE static const Op* run_uniform([[maybe_unused]] const Op* op,
+                                         [[maybe_unused]] char* frame, [[maybe_unused]] Warp* warp,
+                                         std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     D result = Body::call(m, scalar_value<S>(frame + source_offset<I>(op))...);
     if constexpr (std::is_same_v<D, bool>) {
@@ -179,60 +220,78 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
 
   using Index = std::index_sequence_for<S...>;
-  template <bool kMasked, uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) { return run_mixed<kMasked, kUniformBits>(op, frame, warp, Index{}); }
+  template <bool kMasked, uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) {
+    return run_mixed<kMasked, kUniformBits>(op, frame, warp, Index{});
+  }
   template <bool kMasked> static const Op* either(TW_HANDLER_ARGS) {
     compute_either<kMasked>(op, frame, warp, Index{});
     TW_NEXT;
   }
   static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
 
-  // With variants: the commonest modifiers of the commonest rows. Runtime modifiers: one handler for
-  // both masks.
+  // With variants: the commonest modifiers of the commonest rows. Runtime modifiers: one handler
+  // for both masks.
   template <bool kVariants> static constexpr HandlerSet set() {
     HandlerSet s;
-    if constexpr (kVariants && sizeof...(S) <= 3) fill(s, std::make_index_sequence<(size_t{1} << sizeof...(S)) - 1>{});
+    if constexpr (kVariants && sizeof...(S) <= 3)
+      fill(s, std::make_index_sequence<(size_t{1} << sizeof...(S)) - 1>{});
     s.full = either<std::is_same_v<M, isa::Runtime>>;
     s.masked = either<true>;
     s.uniform = uniform;
     return s;
   }
-  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) { ((s.mixed[B] = mixed<false, B>, s.mixed_masked[B] = mixed<true, B>), ...); }
+  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) {
+    ((s.mixed[B] = mixed<false, B>, s.mixed_masked[B] = mixed<true, B>), ...);
+  }
 };
 
 // Predicate rows: masks in, mask out.
 template <class Row, class M> struct MaskHandlers {
-  template <size_t... I> TW_INLINE static uint32_t value(const Op* op, const char* frame, std::index_sequence<I...>) {
+  template <size_t... I>
+  TW_INLINE static uint32_t value(const Op* op, const char* frame, std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
-    return Row::template masks<bool, M>(m, *reinterpret_cast<const uint32_t*>(frame + source_offset<I>(op))...);
+    return Row::template masks<bool, M>(
+        m, *reinterpret_cast<const uint32_t*>(frame + source_offset<I>(op))...);
   }
   template <class F> struct Count;
-  template <class R, class M0, class... S> struct Count<R (*)(M0, S...)> { static constexpr size_t value = sizeof...(S); };
+  template <class R, class M0, class... S> struct Count<R (*)(M0, S...)> {
+    static constexpr size_t value = sizeof...(S);
+  };
   static constexpr size_t kSources = Count<decltype(&Row::template masks<bool, M>)>::value;
   static const Op* full(TW_HANDLER_ARGS) {
-    *reinterpret_cast<uint32_t*>(frame + op->d) = value(op, frame, std::make_index_sequence<kSources>{});
+    *reinterpret_cast<uint32_t*>(frame + op->d) =
+        value(op, frame, std::make_index_sequence<kSources>{});
     TW_NEXT;
   }
   static const Op* masked(TW_HANDLER_ARGS) {
     uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
-    *d = (value(op, frame, std::make_index_sequence<kSources>{}) & warp->active) | (*d & ~warp->active);
+    *d = (value(op, frame, std::make_index_sequence<kSources>{}) & warp->active) |
+         (*d & ~warp->active);
     TW_NEXT;
   }
 };
 
 // ---- the tables ----
 
-template <class Row> concept HasReads = requires { Row::kReads; };
-template <class Row> concept HasFixed = requires { Row::kFixed; };
-template <class Row> concept HasVariants = requires { Row::kOperandVariants; };
+template <class Row>
+concept HasReads = requires { Row::kReads; };
+template <class Row>
+concept HasFixed = requires { Row::kFixed; };
+template <class Row>
+concept HasVariants = requires { Row::kOperandVariants; };
 
 template <class Row> constexpr std::span<const Field> reads_of() {
-  if constexpr (HasReads<Row>) return Row::kReads;
-  else return {};
+  if constexpr (HasReads<Row>)
+    return Row::kReads;
+  else
+    return {};
 }
 
 template <class Row> constexpr size_t variants_of() {
-  if constexpr (HasVariants<Row>) return Row::kOperandVariants;
-  else return 0;
+  if constexpr (HasVariants<Row>)
+    return Row::kOperandVariants;
+  else
+    return 0;
 }
 
 template <class Call, class F> struct Bind;
@@ -246,10 +305,13 @@ template <class Call, class D, class M, class... S> struct Bind<Call, D (*)(M, S
     ((e.source_bytes[i++] = kElementBytes<S>), ...);
   }
 };
-template <class Call, class M> using HandlersOf = typename Bind<Call, decltype(Call::template pointer<M>())>::type;
+template <class Call, class M>
+using HandlersOf = typename Bind<Call, decltype(Call::template pointer<M>())>::type;
 
 // f64 knows neither .ftz nor .sat: those spellings run the plain handler.
-template <class Call> constexpr Mods effective(Mods mods) { return Call::kDouble ? mods.with(Field::ftz, 0).with(Field::sat, 0) : mods; }
+template <class Call> constexpr Mods effective(Mods mods) {
+  return Call::kDouble ? mods.with(Field::ftz, 0).with(Field::sat, 0) : mods;
+}
 
 template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
   LaneEntry e;
@@ -257,11 +319,15 @@ template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
   e.type2 = type2;
   if constexpr (HasFixed<Row>) {
     static const auto fixed = []<size_t... I>(std::index_sequence<I...>) {
-      return std::array{FixedHandlers{Row::kFixed[I], HandlersOf<Call, isa::Fixed<effective<Call>(Row::kFixed[I])>>::template set<(I < variants_of<Row>())>()}...};
+      return std::array{FixedHandlers{
+          Row::kFixed[I],
+          HandlersOf<Call, isa::Fixed<effective<Call>(Row::kFixed[I])>>::template set<(
+              I < variants_of<Row>())>()}...};
     }(std::make_index_sequence<std::size(Row::kFixed)>{});
     e.fixed = fixed;
   } else if constexpr (!HasReads<Row>) {
-    static const FixedHandlers only[1] = {{Mods{}, HandlersOf<Call, isa::Fixed<Mods{}>>::template set<(variants_of<Row>() > 0)>()}};
+    static const FixedHandlers only[1] = {
+        {Mods{}, HandlersOf<Call, isa::Fixed<Mods{}>>::template set<(variants_of<Row>() > 0)>()}};
     e.fixed = only;
   }
   if constexpr (HasReads<Row>) e.runtime = HandlersOf<Call, isa::Runtime>::template set<false>();
@@ -270,19 +336,39 @@ template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
 }
 
 // The C++ type a row's body is compiled for.
-template <class T> struct BitsOf { using type = T; };
-template <> struct BitsOf<float> { using type = uint32_t; };
-template <> struct BitsOf<double> { using type = uint64_t; };
-template <class T> struct SignlessOf { using type = T; };
-template <std::signed_integral T> struct SignlessOf<T> { using type = std::make_unsigned_t<T>; };
-template <class Row, Type t> struct BodyType { using type = Cpp<t>; };
-template <class Row, Type t> requires requires { Row::kSignless; }
-struct BodyType<Row, t> { using type = typename SignlessOf<Cpp<t>>::type; };
-template <class Row, Type t> requires requires { Row::kBitsOnly; }
-struct BodyType<Row, t> { using type = typename SignlessOf<typename BitsOf<Cpp<t>>::type>::type; };
+template <class T> struct BitsOf {
+  using type = T;
+};
+template <> struct BitsOf<float> {
+  using type = uint32_t;
+};
+template <> struct BitsOf<double> {
+  using type = uint64_t;
+};
+template <class T> struct SignlessOf {
+  using type = T;
+};
+template <std::signed_integral T> struct SignlessOf<T> {
+  using type = std::make_unsigned_t<T>;
+};
+template <class Row, Type t> struct BodyType {
+  using type = Cpp<t>;
+};
+template <class Row, Type t>
+  requires requires { Row::kSignless; }
+struct BodyType<Row, t> {
+  using type = typename SignlessOf<Cpp<t>>::type;
+};
+template <class Row, Type t>
+  requires requires { Row::kBitsOnly; }
+struct BodyType<Row, t> {
+  using type = typename SignlessOf<typename BitsOf<Cpp<t>>::type>::type;
+};
 template <class Row, Type t> using Body = typename BodyType<Row, t>::type;
 template <Type t> void set_sign(LaneEntry& e) {
-  if constexpr (std::is_integral_v<Cpp<t>>) e.destination_signed = e.destination_bytes == sizeof(Cpp<t>) ? std::is_signed_v<Cpp<t>> : e.destination_signed;
+  if constexpr (std::is_integral_v<Cpp<t>>)
+    e.destination_signed =
+        e.destination_bytes == sizeof(Cpp<t>) ? std::is_signed_v<Cpp<t>> : e.destination_signed;
 }
 
 template <class Row, Type t> LaneEntry make_one() {
@@ -300,7 +386,8 @@ template <class Row> LaneRowHandlers make_row() {
   static const auto entries = [] {
     if constexpr (requires { &Row::template masks<bool, isa::Runtime>; }) {
       using H = MaskHandlers<Row, isa::Fixed<Mods{}>>;
-      static const FixedHandlers only[1] = {{Mods{}, HandlerSet{{H::full}, {H::masked}, H::full, H::masked, H::full}}};
+      static const FixedHandlers only[1] = {
+          {Mods{}, HandlerSet{{H::full}, {H::masked}, H::full, H::masked, H::full}}};
       LaneEntry e;
       e.type = Type::pred;
       e.sources = H::kSources;
@@ -308,7 +395,9 @@ template <class Row> LaneRowHandlers make_row() {
       return std::array<LaneEntry, 1>{e};
     } else if constexpr (requires { &Row::template carry<uint32_t, isa::Runtime>; }) {
       return []<size_t... I>(std::index_sequence<I...>) {
-        return std::array{make_one<Row, Row::info.types[I]>()..., make_entry<Row, CarryOf<Row, Body<Row, Row::info.types[I]>>>(Row::info.types[I], Type::pred)...};
+        return std::array{make_one<Row, Row::info.types[I]>()...,
+                          make_entry<Row, CarryOf<Row, Body<Row, Row::info.types[I]>>>(
+                              Row::info.types[I], Type::pred)...};
       }(std::make_index_sequence<Row::info.types.size()>{});
     } else if constexpr (Row::info.types2.empty()) {
       return []<size_t... I>(std::index_sequence<I...>) {
@@ -317,7 +406,8 @@ template <class Row> LaneRowHandlers make_row() {
     } else {
       constexpr size_t kSecond = Row::info.types2.size();
       return []<size_t... I>(std::index_sequence<I...>) {
-        return std::array{make_two<Row, Row::info.types[I / kSecond], Row::info.types2[I % kSecond]>()...};
+        return std::array{
+            make_two<Row, Row::info.types[I / kSecond], Row::info.types2[I % kSecond]>()...};
       }(std::make_index_sequence<Row::info.types.size() * kSecond>{});
     }
   }();

@@ -15,13 +15,13 @@ inline constexpr uint32_t kMaxSources = 4;
 
 // Handlers of one row at one type for one choice of modifiers.
 struct HandlerSet {
-  // Destination per lane; index: bit i set when source i is uniform. nullptr where no handler of its own
-  // was compiled: use `full` or `masked`, which read Op::flags.
+  // Destination per lane; index: bit i set when source i is uniform. nullptr where no handler of
+  // its own was compiled: use `full` or `masked`, which read Op::flags.
   Handler mixed[8] = {};         // full mask
   Handler mixed_masked[8] = {};  // active lanes only
-  Handler full = nullptr;     // full mask, any mix (reads Op::flags)
-  Handler masked = nullptr;   // active lanes only, any mix
-  Handler uniform = nullptr;  // all operands scalar
+  Handler full = nullptr;        // full mask, any mix (reads Op::flags)
+  Handler masked = nullptr;      // active lanes only, any mix
+  Handler uniform = nullptr;     // all operands scalar
 };
 
 struct FixedHandlers {
@@ -33,11 +33,11 @@ struct FixedHandlers {
 struct LaneEntry {
   ptx::Type type = ptx::Type::none, type2 = ptx::Type::none;
   uint8_t sources = 0;
-  uint8_t destination_bytes = 0;            // element size; 0: predicate
-  uint8_t source_bytes[kMaxSources] = {};   // element size; 0: predicate
+  uint8_t destination_bytes = 0;           // element size; 0: predicate
+  uint8_t source_bytes[kMaxSources] = {};  // element size; 0: predicate
   bool destination_signed = false;
-  std::span<const FixedHandlers> fixed;     // compiled for these modifiers exactly
-  HandlerSet runtime;                       // reads Op::extra as isa::Mods*; null where unneeded
+  std::span<const FixedHandlers> fixed;  // compiled for these modifiers exactly
+  HandlerSet runtime;                    // reads Op::extra as isa::Mods*; null where unneeded
 };
 
 struct LaneRowHandlers {

@@ -31,8 +31,8 @@ TW_INLINE uint32_t mask_of_lanes(const uint32_t* lanes) {
 #endif
 }
 
-// lanes[l] = all ones where bit l of the mask is set, else 0. Spelled with vector types: a loop of shifts
-// and tests is not vectorised well.
+// lanes[l] = all ones where bit l of the mask is set, else 0. Spelled with vector types: a loop of
+// shifts and tests is not vectorised well.
 TW_INLINE void lanes_of_mask(uint32_t mask, uint32_t* lanes) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
   // Whole vectors: 64-byte loads of what two 32-byte stores wrote would wait for the stores.

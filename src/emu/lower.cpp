@@ -1,9 +1,10 @@
 // PTX instructions -> IR. Every operand becomes a register or a constant of the size the row's body
-// wants (narrowing and widening moves are put in where PTX allows a wider register), device functions
-// are inlined at their calls, and what the engine lacks is refused here, before the kernel starts.
+// wants (narrowing and widening moves are put in where PTX allows a wider register), device
+// functions are inlined at their calls, and what the engine lacks is refused here, before the
+// kernel starts.
 //
-// Device functions are inlined rather than called: registers stay slots of one frame, and reconvergence
-// needs no call stack. Recursion and calls through pointers are refused.
+// Device functions are inlined rather than called: registers stay slots of one frame, and
+// reconvergence needs no call stack. Recursion and calls through pointers are refused.
 #include <fmt/format.h>
 
 #include <bit>
@@ -50,7 +51,9 @@ std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function&
         seen[o.symbol.index] = true;
         const ptx::Function* callee = &module.functions[o.symbol.index];
         if (!callee->has_body)
-          if (const ptx::Function* definition = module.find_function(callee->name); definition != nullptr) callee = definition;
+          if (const ptx::Function* definition = module.find_function(callee->name);
+              definition != nullptr)
+            callee = definition;
         work.push_back(callee);
       }
     }
@@ -62,10 +65,12 @@ std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function&
     for (const ptx::Instruction& in : f->instructions)
       for (const Operand& o : in.operands) operand(operand, o);
   }
-  // A variable whose initialiser or pointer leads to functions that are called indirectly: take them all.
+  // A variable whose initialiser or pointer leads to functions that are called indirectly: take
+  // them all.
   for (const ptx::Variable& v : module.variables)
     for (const ptx::Relocation& r : v.relocations)
-      if (r.symbol.kind == ptx::SymbolRef::Kind::function) return std::vector<bool>(module.variables.size(), true);
+      if (r.symbol.kind == ptx::SymbolRef::Kind::function)
+        return std::vector<bool>(module.variables.size(), true);
   return used;
 }
 
@@ -83,23 +88,30 @@ Status Lowering::lay_out_shared() {
   for (size_t i = 0; i < d_.module.variables.size(); ++i) {
     const ptx::Variable& v = d_.module.variables[i];
     if (v.space != ptx::Space::shared || !used[i]) continue;
-    if (v.bytes != 0) module_shared_[i] = place(v);
-    else dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
+    if (v.bytes != 0)
+      module_shared_[i] = place(v);
+    else
+      dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
   kernel_shared_.assign(d_.function.variables.size(), 0);
   for (size_t i = 0; i < d_.function.variables.size(); ++i) {
     const ptx::Variable& v = d_.function.variables[i];
     if (v.space != ptx::Space::shared) continue;
-    if (v.bytes != 0) kernel_shared_[i] = place(v);
-    else dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
+    if (v.bytes != 0)
+      kernel_shared_[i] = place(v);
+    else
+      dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
   shared_bytes_ = at;
   dynamic_shared_ = round_up(at, dynamic_alignment);
   bool dynamic = false;
   for (size_t i = 0; i < d_.module.variables.size(); ++i)
-    if (used[i] && d_.module.variables[i].space == ptx::Space::shared && d_.module.variables[i].bytes == 0) module_shared_[i] = dynamic_shared_, dynamic = true;
+    if (used[i] && d_.module.variables[i].space == ptx::Space::shared &&
+        d_.module.variables[i].bytes == 0)
+      module_shared_[i] = dynamic_shared_, dynamic = true;
   for (size_t i = 0; i < d_.function.variables.size(); ++i)
-    if (d_.function.variables[i].space == ptx::Space::shared && d_.function.variables[i].bytes == 0) kernel_shared_[i] = dynamic_shared_, dynamic = true;
+    if (d_.function.variables[i].space == ptx::Space::shared && d_.function.variables[i].bytes == 0)
+      kernel_shared_[i] = dynamic_shared_, dynamic = true;
   if (dynamic) shared_bytes_ = dynamic_shared_;
   return Unit{};
 }
@@ -128,7 +140,9 @@ void Lowering::lay_out_locals(Instance& f) {
   }
 }
 
-uint32_t Lowering::lane_op(isa::RowId row, Type type, Type type2, std::initializer_list<Source> sources, isa::Mods mods, uint32_t destination) {
+uint32_t Lowering::lane_op(isa::RowId row, Type type, Type type2,
+                           std::initializer_list<Source> sources, isa::Mods mods,
+                           uint32_t destination) {
   const LaneEntry* entry = find_entry(d_.target, row, type, type2);
   if (destination == kNoReg) destination = d_.new_register(entry->destination_bytes);
   Ir& ir = append(IrKind::lane);
@@ -147,7 +161,8 @@ Source Lowering::resize(Source source, uint8_t from, uint8_t to, bool sign_exten
   if (source.constant || from == to || from == 0 || to == 0) return source;
   isa::Mods mods;
   if (saturate) mods = mods.with(Field::sat, 1);
-  Type to_type = sign_extend ? signed_type(to) : unsigned_type(to), from_type = sign_extend ? signed_type(from) : unsigned_type(from);
+  Type to_type = sign_extend ? signed_type(to) : unsigned_type(to),
+       from_type = sign_extend ? signed_type(from) : unsigned_type(from);
   return reg(lane_op(isa::kRowCvtInt, to_type, from_type, {source}, mods));
 }
 
@@ -189,7 +204,9 @@ Shape Lowering::tid_shape(int axis) const {
   Shape s;
   uint32_t extent = axis == 0 ? x : axis == 1 ? y : z;
   if (extent == 1) return {Shape::uniform, false, 0};
-  uint64_t below = axis == 0 ? 1 : axis == 1 ? x : uint64_t(x) * y;  // threads before this index changes
+  uint64_t below = axis == 0   ? 1
+                   : axis == 1 ? x
+                               : uint64_t(x) * y;  // threads before this index changes
   if (axis == 0) {
     if (x % 32 == 0 || (y == 1 && z == 1)) return {Shape::affine, true, 1};
     if (x % 16 == 0) return {Shape::affine, false, 1};
@@ -200,7 +217,8 @@ Shape Lowering::tid_shape(int axis) const {
   return {Shape::varying, false, 0};
 }
 
-Result<Source> Lowering::special(const ptx::Instruction& in, const std::string& name, uint8_t& bytes) {
+Result<Source> Lowering::special(const ptx::Instruction& in, const std::string& name,
+                                 uint8_t& bytes) {
   bytes = 4;
   auto [bx, by, bz] = d_.options.block_shape;
   uint32_t threads = bx * by * bz;
@@ -219,21 +237,34 @@ Result<Source> Lowering::special(const ptx::Instruction& in, const std::string& 
   if (name == "%warpid") return reg(slot_register(kWarpId));
   if (name == "%gridid") return reg(slot_register(kGridId));
   if (name == "%smid") return reg(slot_register(kSmId));
-  if (name == "%dynamic_smem_size" || name == "%total_smem_size") return reg(slot_register(kDynamicShared));
+  if (name == "%dynamic_smem_size" || name == "%total_smem_size")
+    return reg(slot_register(kDynamicShared));
   if (name == "%nwarpid") return constant((threads + 31) / 32);
   if (name == "WARP_SZ") return constant(32);
   if (name == "%laneid") return reg(lane_init(LaneInit::lane_id, {Shape::affine, true, 1}));
-  if (name == "%lanemask_eq") return reg(lane_init(LaneInit::lanemask_eq, {Shape::varying, false, 0}));
-  if (name == "%lanemask_lt") return reg(lane_init(LaneInit::lanemask_lt, {Shape::varying, false, 0}));
-  if (name == "%lanemask_le") return reg(lane_init(LaneInit::lanemask_le, {Shape::varying, false, 0}));
-  if (name == "%lanemask_gt") return reg(lane_init(LaneInit::lanemask_gt, {Shape::varying, false, 0}));
-  if (name == "%lanemask_ge") return reg(lane_init(LaneInit::lanemask_ge, {Shape::varying, false, 0}));
-  if (name == "%clusterid.x" || name == "%cluster_ctaid.x" || name == "%cluster_ctaid.y" || name == "%cluster_ctaid.z" || name == "%cluster_ctarank" || name == "%is_explicit_cluster") return constant(0);
-  if (name == "%cluster_nctaid.x" || name == "%cluster_nctaid.y" || name == "%cluster_nctaid.z" || name == "%cluster_nctarank") return constant(1);
+  if (name == "%lanemask_eq")
+    return reg(lane_init(LaneInit::lanemask_eq, {Shape::varying, false, 0}));
+  if (name == "%lanemask_lt")
+    return reg(lane_init(LaneInit::lanemask_lt, {Shape::varying, false, 0}));
+  if (name == "%lanemask_le")
+    return reg(lane_init(LaneInit::lanemask_le, {Shape::varying, false, 0}));
+  if (name == "%lanemask_gt")
+    return reg(lane_init(LaneInit::lanemask_gt, {Shape::varying, false, 0}));
+  if (name == "%lanemask_ge")
+    return reg(lane_init(LaneInit::lanemask_ge, {Shape::varying, false, 0}));
+  if (name == "%clusterid.x" || name == "%cluster_ctaid.x" || name == "%cluster_ctaid.y" ||
+      name == "%cluster_ctaid.z" || name == "%cluster_ctarank" || name == "%is_explicit_cluster")
+    return constant(0);
+  if (name == "%cluster_nctaid.x" || name == "%cluster_nctaid.y" || name == "%cluster_nctaid.z" ||
+      name == "%cluster_nctarank")
+    return constant(1);
   if (name == "%envreg1") return reg(slot_register(kEnvreg1));
   if (name == "%envreg2") return reg(slot_register(kEnvreg2));
   if (name.starts_with("%envreg")) return constant(0);
-  Builtin clock = name == "%clock" ? Builtin::clock32 : name == "%clock64" ? Builtin::clock64 : name == "%globaltimer" ? Builtin::global_timer : Builtin::count;
+  Builtin clock = name == "%clock"         ? Builtin::clock32
+                  : name == "%clock64"     ? Builtin::clock64
+                  : name == "%globaltimer" ? Builtin::global_timer
+                                           : Builtin::count;
   if (clock != Builtin::count) {
     bytes = clock == Builtin::clock32 ? 4 : 8;
     Ir& ir = append(IrKind::machine);
@@ -253,15 +284,19 @@ uint32_t Lowering::slot_register(UniformSlot slot) {
   return r;
 }
 
-Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in, const Operand& o, ptx::Space* space) {
+Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in, const Operand& o,
+                                        ptx::Space* space) {
   ptx::Space where = ptx::Space::global;
   uint64_t address = 0;
   switch (o.symbol.kind) {
     case ptx::SymbolRef::Kind::module_variable: {
       const ptx::Variable& v = d_.module.variables[o.symbol.index];
       where = v.space;
-      address = v.space == ptx::Space::shared ? module_shared_[o.symbol.index] : d_.symbols.variables[o.symbol.index];
-      if (v.space != ptx::Space::shared && address == 0) return error_at(in, fmt::format("variable '{}' is declared but not defined in this module", v.name));
+      address = v.space == ptx::Space::shared ? module_shared_[o.symbol.index]
+                                              : d_.symbols.variables[o.symbol.index];
+      if (v.space != ptx::Space::shared && address == 0)
+        return error_at(
+            in, fmt::format("variable '{}' is declared but not defined in this module", v.name));
       break;
     }
     case ptx::SymbolRef::Kind::function_variable: {
@@ -282,7 +317,8 @@ Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in,
         if (space) *space = ptx::Space::global;
         uint64_t offset = parameter_offsets_[o.symbol.index] + uint64_t(o.offset);
         if (offset == 0) return reg(parameter_address_);
-        return reg(lane_op(isa::kRowAdd, Type::u64, Type::none, {reg(parameter_address_), constant(offset)}));
+        return reg(lane_op(isa::kRowAdd, Type::u64, Type::none,
+                           {reg(parameter_address_), constant(offset)}));
       }
       where = ptx::Space::local;
       address = f.parameters[o.symbol.index];
@@ -291,25 +327,31 @@ Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in,
       where = ptx::Space::local;
       address = f.returns[o.symbol.index];
       break;
-    case ptx::SymbolRef::Kind::function:
-      address = function_address(o.symbol.index);
-      break;
+    case ptx::SymbolRef::Kind::function: address = function_address(o.symbol.index); break;
   }
   if (space) *space = where;
   return constant(address + uint64_t(o.offset));
 }
 
-Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, Type type) {
+Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const Operand& o,
+                                uint8_t bytes, Type type) {
   switch (o.kind) {
     case OperandKind::reg: {
       uint32_t r = ir_register(f, o.reg);
       uint8_t have = d_.registers[r].bytes;
       if (bytes == 0) {
-        if (have != 0) return error_at(in, fmt::format("'{}' needs a predicate here, not register {}", in.spelling(), f.function->registers[o.reg].name));
-        return o.negated ? reg(lane_op(isa::kRowNotPred, Type::pred, Type::none, {reg(r)})) : reg(r);
+        if (have != 0)
+          return error_at(in, fmt::format("'{}' needs a predicate here, not register {}",
+                                          in.spelling(), f.function->registers[o.reg].name));
+        return o.negated ? reg(lane_op(isa::kRowNotPred, Type::pred, Type::none, {reg(r)}))
+                         : reg(r);
       }
-      if (have == 0) return error_at(in, fmt::format("'{}' cannot take the predicate {} as a value", in.spelling(), f.function->registers[o.reg].name));
-      if (have < bytes) return error_at(in, fmt::format("register {} is too narrow for '{}'", f.function->registers[o.reg].name, in.spelling()));
+      if (have == 0)
+        return error_at(in, fmt::format("'{}' cannot take the predicate {} as a value",
+                                        in.spelling(), f.function->registers[o.reg].name));
+      if (have < bytes)
+        return error_at(in, fmt::format("register {} is too narrow for '{}'",
+                                        f.function->registers[o.reg].name, in.spelling()));
       return resize(reg(r), have, bytes, false);
     }
     case OperandKind::special: {
@@ -324,10 +366,12 @@ Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const O
       return constant(o.bits & mask);
     }
     case OperandKind::float32:
-      if (type == Type::f64) return constant(std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits)))));
+      if (type == Type::f64)
+        return constant(std::bit_cast<uint64_t>(double(std::bit_cast<float>(uint32_t(o.bits)))));
       return constant(o.bits);
     case OperandKind::float64:
-      if (bytes == 4) return constant(std::bit_cast<uint32_t>(float(std::bit_cast<double>(o.bits))));
+      if (bytes == 4)
+        return constant(std::bit_cast<uint32_t>(float(std::bit_cast<double>(o.bits))));
       return constant(o.bits);
     case OperandKind::symbol: {
       ptx::Space space;
@@ -336,20 +380,26 @@ Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const O
       return s;
     }
     default:
-      return error_at(in, fmt::format("this kind of operand is not supported by '{}'", in.spelling()));
+      return error_at(in,
+                      fmt::format("this kind of operand is not supported by '{}'", in.spelling()));
   }
 }
 
-Result<Lowering::Destination> Lowering::destination(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, bool sign_extend) {
+Result<Lowering::Destination> Lowering::destination(Instance& f, const ptx::Instruction& in,
+                                                    const Operand& o, uint8_t bytes,
+                                                    bool sign_extend) {
   Destination out;
   if (o.kind == OperandKind::sink) {
     out.reg = d_.new_register(bytes);
     return out;
   }
-  if (o.kind != OperandKind::reg) return error_at(in, fmt::format("'{}' needs a register as destination", in.spelling()));
+  if (o.kind != OperandKind::reg)
+    return error_at(in, fmt::format("'{}' needs a register as destination", in.spelling()));
   uint32_t r = ir_register(f, o.reg);
   uint8_t have = d_.registers[r].bytes;
-  if ((have == 0) != (bytes == 0) || have < bytes) return error_at(in, fmt::format("register {} does not fit the result of '{}'", f.function->registers[o.reg].name, in.spelling()));
+  if ((have == 0) != (bytes == 0) || have < bytes)
+    return error_at(in, fmt::format("register {} does not fit the result of '{}'",
+                                    f.function->registers[o.reg].name, in.spelling()));
   if (have == bytes) {
     out.reg = r;
     return out;
@@ -363,7 +413,9 @@ Result<Lowering::Destination> Lowering::destination(Instance& f, const ptx::Inst
 void Lowering::finish(const Destination& out) {
   if (out.widened == kNoReg) return;
   uint8_t from = d_.registers[out.reg].bytes, to = d_.registers[out.widened].bytes;
-  lane_op(isa::kRowCvtInt, out.sign_extend ? signed_type(to) : unsigned_type(to), out.sign_extend ? signed_type(from) : unsigned_type(from), {reg(out.reg)}, {}, out.widened);
+  lane_op(isa::kRowCvtInt, out.sign_extend ? signed_type(to) : unsigned_type(to),
+          out.sign_extend ? signed_type(from) : unsigned_type(from), {reg(out.reg)}, {},
+          out.widened);
 }
 
 Status Lowering::body(Instance& f) {
@@ -378,14 +430,19 @@ Status Lowering::body(Instance& f) {
   // Labels in order of position.
   std::vector<uint32_t> order(fn.labels.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return fn.labels[a].instruction < fn.labels[b].instruction; });
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return fn.labels[a].instruction < fn.labels[b].instruction;
+  });
   size_t next = 0;
   for (uint32_t i = 0; i <= fn.instructions.size(); ++i) {
-    for (; next < order.size() && fn.labels[order[next]].instruction == i; ++next) d_.labels[f.labels[order[next]]] = uint32_t(d_.code.size());
+    for (; next < order.size() && fn.labels[order[next]].instruction == i; ++next)
+      d_.labels[f.labels[order[next]]] = uint32_t(d_.code.size());
     if (i == fn.instructions.size()) break;
     site_ = uint32_t(d_.program->sites.size());
     d_.program->sites.push_back({&fn, i});
-    if (d_.code.size() > kMaxInstructions) return error_at(fn.instructions[i], "the kernel is too large once its device functions are inlined");
+    if (d_.code.size() > kMaxInstructions)
+      return error_at(fn.instructions[i],
+                      "the kernel is too large once its device functions are inlined");
     if (Status s = instruction(f, fn.instructions[i]); !s.ok()) return s;
   }
   if (fn.instructions.empty()) {
@@ -401,18 +458,21 @@ Status Lowering::instruction(Instance& f, const ptx::Instruction& in) {
   if (in.guard) {
     guard_ = ir_register(f, in.guard->reg);
     guard_negated_ = in.guard->negated;
-    if (d_.registers[guard_].bytes != 0) return error_at(in, "the guard is not a predicate register");
+    if (d_.registers[guard_].bytes != 0)
+      return error_at(in, "the guard is not a predicate register");
   }
   Result<isa::Match> match = find_match(in);
   if (!match.ok()) return match.error();
-  if (std::optional<Machine> machine = isa::machine_row(match->row)) return machine_instruction(f, in, *match, *machine);
+  if (std::optional<Machine> machine = isa::machine_row(match->row))
+    return machine_instruction(f, in, *match, *machine);
   return lane_instruction(f, in, *match);
 }
 
 Result<isa::Match> Lowering::find_match(const ptx::Instruction& in) {
   spelling_.assign(in.opcode);
   for (const std::string& m : in.modifiers) spelling_.append(1, '.').append(m);
-  spelling_.append(1, ' ').append(1, char('0' + std::min<size_t>(in.operands.size(), 70)));  // min.f32 has two forms
+  spelling_.append(1, ' ').append(
+      1, char('0' + std::min<size_t>(in.operands.size(), 70)));  // min.f32 has two forms
   auto found = matches_.find(spelling_);
   if (found != matches_.end()) return found->second;
   Result<isa::Match> m = isa::match(in, d_.module.name);

@@ -10,7 +10,8 @@
 
 namespace tw::emu {
 
-Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
+Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
+                                  const isa::Match& match) {
   if (match.row == isa::kRowMov && in.operands.size() == 2) {
     if (in.operands[0].kind == OperandKind::vector) return unpack(f, in, match);
     if (in.operands[1].kind == OperandKind::vector) return pack(f, in, match);
@@ -19,9 +20,13 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in, const
   if (entry == nullptr) return error_at(in, fmt::format("'{}' has no handler", in.spelling()));
   const bool carry_in = isa::row_info(match.row).carry_in;
   const uint32_t written = entry->sources - (carry_in ? 1u : 0u);
-  if (in.operands.size() != size_t(written) + 1) return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), written + 1, in.operands.size()));
+  if (in.operands.size() != size_t(written) + 1)
+    return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), written + 1,
+                                    in.operands.size()));
   for (const Operand& o : in.operands)
-    if (o.kind == OperandKind::reg && !o.name.empty()) return error_at(in, fmt::format("'{}' with the part selector '.{}' is not supported", in.spelling(), o.name));
+    if (o.kind == OperandKind::reg && !o.name.empty())
+      return error_at(in, fmt::format("'{}' with the part selector '.{}' is not supported",
+                                      in.spelling(), o.name));
   isa::Mods mods = match.mods;
   Source sources[kMaxSources];
   for (uint32_t i = 0; i < written; ++i) {
@@ -35,11 +40,14 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in, const
   if (mods[Field::carry_out]) carry = carry_out(match, sources);
   const Operand& to = in.operands[0];
   bool two = to.kind == OperandKind::pair;
-  if (two && entry->destination_bytes != 0) return error_at(in, fmt::format("'{}' with a second destination is not supported", in.spelling()));
+  if (two && entry->destination_bytes != 0)
+    return error_at(in,
+                    fmt::format("'{}' with a second destination is not supported", in.spelling()));
   for (int which = 0; which < (two ? 2 : 1); ++which) {
     const Operand& o = two ? to.elements[size_t(which)] : to;
     if (two && o.kind == OperandKind::sink) continue;
-    Result<Destination> out = destination(f, in, o, entry->destination_bytes, entry->destination_signed);
+    Result<Destination> out =
+        destination(f, in, o, entry->destination_bytes, entry->destination_signed);
     if (!out.ok()) return out.error();
     Ir& ir = append(IrKind::lane);
     ir.row = match.row;
@@ -53,7 +61,8 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in, const
     ir.guard_negated = guard_negated_;
     finish(*out);
   }
-  if (carry != kNoReg) lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(carry)}, {}, condition_code());
+  if (carry != kNoReg)
+    lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(carry)}, {}, condition_code());
   return Unit{};
 }
 
@@ -63,7 +72,8 @@ uint32_t Lowering::condition_code() {
   return condition_code_;
 }
 
-// The carry of a .cc form, from the sources before the result is written; the row's entry for Type::pred.
+// The carry of a .cc form, from the sources before the result is written; the row's entry for
+// Type::pred.
 uint32_t Lowering::carry_out(const isa::Match& match, const Source* sources) {
   const LaneEntry* entry = find_entry(d_.target, match.row, match.type, Type::pred);
   uint32_t carry = d_.new_register(0);
@@ -82,8 +92,11 @@ uint32_t Lowering::carry_out(const isa::Match& match, const Source* sources) {
 Status Lowering::unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
   const std::vector<Operand>& parts = in.operands[0].elements;
   uint8_t whole = register_bytes(match.type);
-  if (parts.empty() || whole % parts.size() != 0) return error_at(in, fmt::format("'{}' cannot split its source into {} parts", in.spelling(), parts.size()));
-  const uint8_t part = uint8_t(whole / parts.size()), slot = part < 2 ? 2 : part;  // bytes lie in 16-bit slots
+  if (parts.empty() || whole % parts.size() != 0)
+    return error_at(
+        in, fmt::format("'{}' cannot split its source into {} parts", in.spelling(), parts.size()));
+  const uint8_t part = uint8_t(whole / parts.size()),
+                slot = part < 2 ? 2 : part;  // bytes lie in 16-bit slots
   Result<Source> from = source(f, in, in.operands[1], whole, match.type);
   if (!from.ok()) return from.error();
   std::vector<Source> values;
@@ -92,7 +105,9 @@ Status Lowering::unpack(Instance& f, const ptx::Instruction& in, const isa::Matc
     if (v.constant) {
       v.value = (v.value >> (i * part * 8)) & ((1ull << (part * 8)) - 1);
     } else {
-      if (i > 0) v = reg(lane_op(isa::kRowShr, unsigned_type(whole), Type::none, {v, constant(i * part * 8)}));
+      if (i > 0)
+        v = reg(
+            lane_op(isa::kRowShr, unsigned_type(whole), Type::none, {v, constant(i * part * 8)}));
       v = resize(v, whole, slot, false);
       if (part < slot) v = reg(lane_op(isa::kRowCvtInt, Type::u16, Type::u8, {v}));
     }
@@ -111,15 +126,21 @@ Status Lowering::unpack(Instance& f, const ptx::Instruction& in, const isa::Matc
 Status Lowering::pack(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
   const std::vector<Operand>& parts = in.operands[1].elements;
   uint8_t whole = register_bytes(match.type);
-  if (parts.empty() || whole % parts.size() != 0) return error_at(in, fmt::format("'{}' cannot join {} parts", in.spelling(), parts.size()));
+  if (parts.empty() || whole % parts.size() != 0)
+    return error_at(in, fmt::format("'{}' cannot join {} parts", in.spelling(), parts.size()));
   const uint8_t part = uint8_t(whole / parts.size()), slot = part < 2 ? 2 : part;
   Source sum;
   for (size_t i = 0; i < parts.size(); ++i) {
     Result<Source> v = source(f, in, parts[i], slot, unsigned_type(slot));
     if (!v.ok()) return v.error();
-    if (part < slot) *v = v->constant ? constant(v->value & 0xff) : reg(lane_op(isa::kRowCvtInt, Type::u16, Type::u8, {*v}));
+    if (part < slot)
+      *v = v->constant ? constant(v->value & 0xff)
+                       : reg(lane_op(isa::kRowCvtInt, Type::u16, Type::u8, {*v}));
     Source piece = resize(*v, slot, whole, false);
-    if (i > 0) piece = piece.constant ? constant(piece.value << (i * part * 8)) : reg(lane_op(isa::kRowShl, bits_type(whole), Type::none, {piece, constant(i * part * 8)}));
+    if (i > 0)
+      piece = piece.constant ? constant(piece.value << (i * part * 8))
+                             : reg(lane_op(isa::kRowShl, bits_type(whole), Type::none,
+                                           {piece, constant(i * part * 8)}));
     sum = i == 0 ? piece : reg(lane_op(isa::kRowOr, bits_type(whole), Type::none, {sum, piece}));
   }
   Result<Destination> out = destination(f, in, in.operands[0], whole, false);

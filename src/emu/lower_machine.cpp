@@ -9,14 +9,16 @@
 
 namespace tw::emu {
 
-Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine) {
+Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
+                                     const isa::Match& match, Machine machine) {
   switch (machine) {
     case Machine::ld: return load(f, in, match);
     case Machine::st: return store(f, in, match);
     case Machine::cvta_to:
     case Machine::cvta: return convert_address(f, in, match, machine == Machine::cvta_to);
     case Machine::bra: {
-      if (in.operands.size() != 1 || in.operands[0].kind != OperandKind::label) return error_at(in, "'bra' needs a label");
+      if (in.operands.size() != 1 || in.operands[0].kind != OperandKind::label)
+        return error_at(in, "'bra' needs a label");
       branch(f.labels[in.operands[0].index]);
       return Unit{};
     }
@@ -36,7 +38,9 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
     case Machine::trap: return builtin(in, Builtin::trap, {});
     case Machine::bar_sync:
     case Machine::barrier_sync: {
-      if (in.operands.empty() || in.operands.size() > 2) return error_at(in, fmt::format("'{}' takes a barrier number and an optional thread count", in.spelling()));
+      if (in.operands.empty() || in.operands.size() > 2)
+        return error_at(in, fmt::format("'{}' takes a barrier number and an optional thread count",
+                                        in.spelling()));
       std::vector<Source> sources;
       for (const Operand& o : in.operands) {
         Result<Source> s = source(f, in, o, 4, Type::u32);
@@ -56,7 +60,6 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
     case Machine::membar:
     case Machine::fence:
     case Machine::fence_proxy: return builtin(in, Builtin::fence, {}, match.mods);
-    case Machine::fence_sc: return builtin(in, Builtin::fence, {}, match.mods.with(Field::ordering, isa::kSc));
     case Machine::bar_arrive:
     case Machine::barrier_arrive: return barrier_arrive(f, in);
     case Machine::bar_red:
@@ -73,7 +76,8 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in, co
     case Machine::vote_sync: return warp_operation(f, in, match, Builtin::vote, "pbm");
     case Machine::vote: return warp_operation(f, in, match, Builtin::vote, "pb");
     case Machine::vote_ballot_sync: return warp_operation(f, in, match, Builtin::vote, "dbm");
-    case Machine::vote_ballot: return warp_operation(f, in, match, Builtin::vote, in.operands.size() == 3 ? "dbm" : "db");
+    case Machine::vote_ballot:
+      return warp_operation(f, in, match, Builtin::vote, in.operands.size() == 3 ? "dbm" : "db");
     case Machine::match_any: return warp_operation(f, in, match, Builtin::match, "dAm");
     case Machine::match_all: {
       isa::Match all = match;
@@ -115,7 +119,8 @@ Status Lowering::barrier(const std::vector<Source>& sources) {
   return Unit{};
 }
 
-Status Lowering::builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources, isa::Mods mods) {
+Status Lowering::builtin(const ptx::Instruction& in, Builtin which,
+                         std::initializer_list<Source> sources, isa::Mods mods) {
   auto make = [&]() -> Status {
     Ir& ir = append(IrKind::machine);
     ir.builtin = int32_t(which);
@@ -134,21 +139,30 @@ void Lowering::branch(uint32_t label) {
   ir.guard_negated = guard_negated_;
 }
 
-Status Lowering::convert_address(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool to_space) {
-  if (in.operands.size() != 2) return error_at(in, fmt::format("'{}' takes two operands", in.spelling()));
+Status Lowering::convert_address(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                                 bool to_space) {
+  if (in.operands.size() != 2)
+    return error_at(in, fmt::format("'{}' takes two operands", in.spelling()));
   Result<Source> from = source(f, in, in.operands[1], 8, Type::u64);
   if (!from.ok()) return from.error();
   Result<Destination> out = destination(f, in, in.operands[0], 8, false);
   if (!out.ok()) return out.error();
   uint8_t space = match.mods[Field::space];
-  uint64_t window = space == isa::kShared || space == isa::kSharedCluster ? kSharedWindow : space == isa::kLocal ? kLocalWindow : 0;
-  if (window == 0) lane_op(isa::kRowMov, Type::b64, Type::none, {*from}, {}, out->reg);
-  else lane_op(isa::kRowAdd, Type::u64, Type::none, {*from, constant(to_space ? 0 - window : window)}, {}, out->reg);
+  uint64_t window = space == isa::kShared || space == isa::kSharedCluster ? kSharedWindow
+                    : space == isa::kLocal                                ? kLocalWindow
+                                                                          : 0;
+  if (window == 0)
+    lane_op(isa::kRowMov, Type::b64, Type::none, {*from}, {}, out->reg);
+  else
+    lane_op(isa::kRowAdd, Type::u64, Type::none, {*from, constant(to_space ? 0 - window : window)},
+            {}, out->reg);
   return Unit{};
 }
 
 Status Lowering::barrier_arrive(Instance& f, const ptx::Instruction& in) {
-  if (in.operands.size() != 2) return error_at(in, fmt::format("'{}' takes a barrier number and a thread count", in.spelling()));
+  if (in.operands.size() != 2)
+    return error_at(in,
+                    fmt::format("'{}' takes a barrier number and a thread count", in.spelling()));
   Result<Source> id = source(f, in, in.operands[0], 4, Type::u32);
   if (!id.ok()) return id.error();
   Result<Source> count = source(f, in, in.operands[1], 4, Type::u32);
@@ -159,7 +173,11 @@ Status Lowering::barrier_arrive(Instance& f, const ptx::Instruction& in) {
 // bar.red d, a{, b}, c: the barrier itself, then one more Op that reads the outcome.
 Status Lowering::barrier_reduce(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
   size_t n = in.operands.size();
-  if (n != 3 && n != 4) return error_at(in, fmt::format("'{}' takes a destination, a barrier number, an optional count and a predicate", in.spelling()));
+  if (n != 3 && n != 4)
+    return error_at(
+        in,
+        fmt::format("'{}' takes a destination, a barrier number, an optional count and a predicate",
+                    in.spelling()));
   Result<Source> id = source(f, in, in.operands[1], 4, Type::u32);
   if (!id.ok()) return id.error();
   Source count = constant(0);
@@ -191,14 +209,18 @@ Status Lowering::barrier_reduce(Instance& f, const ptx::Instruction& in, const i
   return s;
 }
 
-Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result) {
+Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                        bool with_result) {
   size_t first = with_result ? 1 : 0;
   size_t values = match.mods[Field::operation] == isa::kOpCas ? 2 : 1;
-  if (in.operands.size() < first + 1 + values) return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(), first + 1 + values));
+  if (in.operands.size() < first + 1 + values)
+    return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(), first + 1 + values));
   uint8_t operation = match.mods[Field::operation];
-  if (atomic_handler(operation, match.type) == nullptr) return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
+  if (atomic_handler(operation, match.type) == nullptr)
+    return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
   isa::Match plain = match;
-  plain.mods = plain.mods.with(Field::ordering, isa::kWeak);  // the ordering of an atomic is its own; see emit
+  plain.mods = plain.mods.with(Field::ordering,
+                               isa::kWeak);  // the ordering of an atomic is its own; see emit
   Result<Place> p = place(f, in, plain, in.operands[first]);
   if (!p.ok()) return p.error();
   if (p->kernel_parameter) return error_at(in, "kernel parameters cannot be written");
@@ -232,8 +254,11 @@ Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Matc
   return s;
 }
 
-Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match, Builtin which, std::string_view kinds) {
-  if (in.operands.size() != kinds.size()) return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), kinds.size(), in.operands.size()));
+Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                                Builtin which, std::string_view kinds) {
+  if (in.operands.size() != kinds.size())
+    return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), kinds.size(),
+                                    in.operands.size()));
   std::vector<Source> sources;
   Destination outs[2];
   for (size_t i = 0; i < kinds.size(); ++i) {
@@ -244,19 +269,24 @@ Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const i
       if (o.kind == OperandKind::pair) parts[0] = &o.elements[0], parts[1] = &o.elements[1];
       for (int k = 0; k < 2; ++k) {
         if (parts[k] == nullptr || parts[k]->kind == OperandKind::sink) continue;
-        Result<Destination> d = destination(f, in, *parts[k], kinds[i] == 'p' || k == 1 ? 0 : 4, false);
+        Result<Destination> d =
+            destination(f, in, *parts[k], kinds[i] == 'p' || k == 1 ? 0 : 4, false);
         if (!d.ok()) return d.error();
         outs[k] = *d;
       }
       continue;
     }
-    uint8_t bytes = kinds[i] == 'b' ? 0 : kinds[i] == 'L' ? 8 : kinds[i] == 'A' ? register_bytes(match.type) : 4;
+    uint8_t bytes = kinds[i] == 'b'   ? 0
+                    : kinds[i] == 'L' ? 8
+                    : kinds[i] == 'A' ? register_bytes(match.type)
+                                      : 4;
     Result<Source> s = source(f, in, o, bytes, Type::u32);
     if (!s.ok()) return s.error();
     sources.push_back(*s);
   }
   auto make = [&]() -> Status {
-    // Every slot the handler may write exists: a destination left out goes to a register nobody reads.
+    // Every slot the handler may write exists: a destination left out goes to a register nobody
+    // reads.
     uint32_t first = outs[0].reg != kNoReg ? outs[0].reg : d_.new_register(kinds[0] == 'p' ? 0 : 4);
     Ir& ir = append(IrKind::machine);
     ir.builtin = int32_t(which);
@@ -275,15 +305,21 @@ Status Lowering::warp_operation(Instance& f, const ptx::Instruction& in, const i
 }
 
 // mbarrier.*: sources are the address (32-bit, shared), then a count, byte number, state or parity.
-Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine) {
+Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                          Machine machine) {
   size_t next = 0, n = in.operands.size();
   bool has_state = machine == Machine::mbarrier_arrive || machine == Machine::mbarrier_arrive_drop;
-  bool has_predicate = machine == Machine::mbarrier_wait || machine == Machine::mbarrier_wait_parity;
+  bool has_predicate =
+      machine == Machine::mbarrier_wait || machine == Machine::mbarrier_wait_parity;
   Destination out;
   if (has_state || has_predicate || machine == Machine::mbarrier_pending) {
     if (n == 0) return error_at(in, fmt::format("'{}' lacks its operands", in.spelling()));
     if (in.operands[0].kind != OperandKind::sink) {
-      Result<Destination> d = destination(f, in, in.operands[0], has_predicate ? 0 : machine == Machine::mbarrier_pending ? 4 : 8, false);
+      Result<Destination> d = destination(f, in, in.operands[0],
+                                          has_predicate                          ? 0
+                                          : machine == Machine::mbarrier_pending ? 4
+                                                                                 : 8,
+                                          false);
       if (!d.ok()) return d.error();
       out = *d;
     }
@@ -301,7 +337,8 @@ Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Ma
     if (!p.ok()) return p.error();
     Source address = p->address;
     if (p->space == AccessSpace::generic) {  // always in shared memory: window address -> offset
-      Source low = reg(lane_op(isa::kRowSub, Type::u64, Type::none, {address, constant(kSharedWindow)}));
+      Source low =
+          reg(lane_op(isa::kRowSub, Type::u64, Type::none, {address, constant(kSharedWindow)}));
       address = resize(low, 8, 4, false, true);
     }
     sources.push_back(address);
@@ -317,17 +354,23 @@ Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Ma
     case Machine::mbarrier_complete_tx: which = Builtin::mbarrier_complete_tx; break;
     case Machine::mbarrier_wait: which = Builtin::mbarrier_wait, operand_type = Type::u64; break;
     case Machine::mbarrier_wait_parity: which = Builtin::mbarrier_wait; break;
-    case Machine::mbarrier_pending: which = Builtin::mbarrier_pending, operand_type = Type::u64; break;
+    case Machine::mbarrier_pending:
+      which = Builtin::mbarrier_pending, operand_type = Type::u64;
+      break;
     default: break;
   }
   if (next < n) {
-    Result<Source> s = source(f, in, in.operands[next], operand_type == Type::u64 ? 8 : 4, operand_type);
+    Result<Source> s =
+        source(f, in, in.operands[next], operand_type == Type::u64 ? 8 : 4, operand_type);
     if (!s.ok()) return s.error();
     sources.push_back(*s);
   }
   isa::Mods mods = match.mods.with(Field::part, machine == Machine::mbarrier_wait_parity ? 1 : 0);
   auto make = [&]() -> Status {
-    uint32_t d = out.reg != kNoReg ? out.reg : d_.new_register(has_predicate ? 0 : machine == Machine::mbarrier_pending ? 4 : 8);
+    uint32_t d = out.reg != kNoReg ? out.reg
+                                   : d_.new_register(has_predicate                          ? 0
+                                                     : machine == Machine::mbarrier_pending ? 4
+                                                                                            : 8);
     Ir& ir = append(IrKind::machine);
     ir.builtin = int32_t(which);
     ir.mods = mods;
@@ -344,14 +387,16 @@ Status Lowering::mbarrier(Instance& f, const ptx::Instruction& in, const isa::Ma
 
 // brx.idx: one comparison and branch a target. The tables of real programs are short.
 Status Lowering::branch_indexed(Instance& f, const ptx::Instruction& in) {
-  if (in.operands.size() != 2 || in.operands[1].kind != OperandKind::table) return error_at(in, "'brx.idx' takes an index and the name of a .branchtargets list");
+  if (in.operands.size() != 2 || in.operands[1].kind != OperandKind::table)
+    return error_at(in, "'brx.idx' takes an index and the name of a .branchtargets list");
   Result<Source> index = source(f, in, in.operands[0], 4, Type::u32);
   if (!index.ok()) return index.error();
   auto make = [&]() -> Status {
     const std::vector<uint32_t>& targets = f.function->branch_tables[in.operands[1].index].labels;
     for (size_t i = 0; i < targets.size(); ++i) {
       guard_ = kNoReg;
-      uint32_t equal = lane_op(isa::kRowSetpInt, Type::u32, Type::none, {*index, constant(i)}, isa::Mods{}.with(Field::cmp, isa::kEq));
+      uint32_t equal = lane_op(isa::kRowSetpInt, Type::u32, Type::none, {*index, constant(i)},
+                               isa::Mods{}.with(Field::cmp, isa::kEq));
       guard_ = equal;
       guard_negated_ = false;
       branch(f.labels[targets[i]]);
@@ -365,22 +410,33 @@ Status Lowering::branch_indexed(Instance& f, const ptx::Instruction& in) {
 
 // ---- calls ----
 
-Result<uint64_t> Lowering::local_argument(Instance& f, const ptx::Instruction& in, const Operand& o) {
+Result<uint64_t> Lowering::local_argument(Instance& f, const ptx::Instruction& in,
+                                          const Operand& o) {
   if (o.kind == OperandKind::symbol) {
-    if (o.symbol.kind == ptx::SymbolRef::Kind::function_variable) return f.variables[o.symbol.index];
-    if (o.symbol.kind == ptx::SymbolRef::Kind::parameter && f.depth > 0) return f.parameters[o.symbol.index];
+    if (o.symbol.kind == ptx::SymbolRef::Kind::function_variable)
+      return f.variables[o.symbol.index];
+    if (o.symbol.kind == ptx::SymbolRef::Kind::parameter && f.depth > 0)
+      return f.parameters[o.symbol.index];
     if (o.symbol.kind == ptx::SymbolRef::Kind::return_parameter) return f.returns[o.symbol.index];
   }
   return error_at(in, "call arguments must be .param variables");
 }
 
-bool Lowering::is_system_call(const std::string& name) const { return name == "vprintf" || name == "__assertfail" || name == "malloc" || name == "free"; }
+bool Lowering::is_system_call(const std::string& name) const {
+  return name == "vprintf" || name == "__assertfail" || name == "malloc" || name == "free";
+}
 
-Status Lowering::system_call(Instance& f, const ptx::Instruction& in, const std::string& name, const Operand* returns, const Operand* arguments) {
-  Builtin which = name == "vprintf" ? Builtin::call_printf : name == "__assertfail" ? Builtin::call_assertfail : name == "malloc" ? Builtin::call_malloc : Builtin::call_free;
+Status Lowering::system_call(Instance& f, const ptx::Instruction& in, const std::string& name,
+                             const Operand* returns, const Operand* arguments) {
+  Builtin which = name == "vprintf"        ? Builtin::call_printf
+                  : name == "__assertfail" ? Builtin::call_assertfail
+                  : name == "malloc"       ? Builtin::call_malloc
+                                           : Builtin::call_free;
   size_t wanted = which == Builtin::call_printf ? 2 : which == Builtin::call_assertfail ? 5 : 1;
   size_t given = arguments ? arguments->elements.size() : 0;
-  if (given != wanted) return error_at(in, fmt::format("'{}' takes {} arguments, the call gives {}", name, wanted, given));
+  if (given != wanted)
+    return error_at(in,
+                    fmt::format("'{}' takes {} arguments, the call gives {}", name, wanted, given));
   auto make = [&]() -> Status {
     std::vector<Source> sources;
     for (const Operand& o : arguments->elements) {
@@ -407,7 +463,8 @@ Status Lowering::system_call(Instance& f, const ptx::Instruction& in, const std:
 std::vector<uint32_t> Lowering::address_taken() const {
   std::vector<bool> taken(d_.module.functions.size(), false);
   auto visit = [&](const auto& self, const Operand& o) -> void {
-    if (o.kind == OperandKind::symbol && o.symbol.kind == ptx::SymbolRef::Kind::function) taken[o.symbol.index] = true;
+    if (o.kind == OperandKind::symbol && o.symbol.kind == ptx::SymbolRef::Kind::function)
+      taken[o.symbol.index] = true;
     for (const Operand& e : o.elements) self(self, e);
   };
   for (const ptx::Function& fn : d_.module.functions)
@@ -423,25 +480,35 @@ std::vector<uint32_t> Lowering::address_taken() const {
   return list;
 }
 
-// A call through a pointer: every function whose address is taken and whose signature fits is tried.
-Status Lowering::call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee, const Operand* returns, const Operand* arguments) {
+// A call through a pointer: every function whose address is taken and whose signature fits is
+// tried.
+Status Lowering::call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee,
+                              const Operand* returns, const Operand* arguments) {
   Result<Source> pointer = source(f, in, callee, 8, Type::u64);
   if (!pointer.ok()) return pointer.error();
-  size_t given = arguments ? arguments->elements.size() : 0, returned = returns ? returns->elements.size() : 0;
+  size_t given = arguments ? arguments->elements.size() : 0,
+         returned = returns ? returns->elements.size() : 0;
   auto make = [&]() -> Status {
     uint32_t done = uint32_t(d_.labels.size());
     d_.labels.push_back(0);
     for (uint32_t index : address_taken()) {
       const ptx::Function* target = &d_.module.functions[index];
-      if (const ptx::Function* definition = d_.module.find_function(target->name); definition != nullptr) target = definition;
-      if (!target->has_body || target->parameters.size() != given || target->returns.size() != returned) continue;
+      if (const ptx::Function* definition = d_.module.find_function(target->name);
+          definition != nullptr)
+        target = definition;
+      if (!target->has_body || target->parameters.size() != given ||
+          target->returns.size() != returned)
+        continue;
       bool recursive = false;
-      for (const Instance* up = &f; up != nullptr; up = up->caller) recursive |= up->function == target;
+      for (const Instance* up = &f; up != nullptr; up = up->caller)
+        recursive |= up->function == target;
       if (recursive) continue;
       uint32_t next = uint32_t(d_.labels.size());
       d_.labels.push_back(0);
       guard_ = kNoReg;
-      guard_ = lane_op(isa::kRowSetpInt, Type::u64, Type::none, {*pointer, constant(function_address(index))}, isa::Mods{}.with(Field::cmp, isa::kNe));
+      guard_ = lane_op(isa::kRowSetpInt, Type::u64, Type::none,
+                       {*pointer, constant(function_address(index))},
+                       isa::Mods{}.with(Field::cmp, isa::kNe));
       guard_negated_ = false;
       branch(next);
       guard_ = kNoReg;
@@ -460,18 +527,25 @@ Status Lowering::call_pointer(Instance& f, const ptx::Instruction& in, const Ope
   return make();
 }
 
-Status Lowering::inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target, const Operand* returns, const Operand* arguments) {
+Status Lowering::inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
+                             const Operand* returns, const Operand* arguments) {
   for (const Instance* up = &f; up != nullptr; up = up->caller)
-    if (up->function == &target) return error_at(in, fmt::format("recursive call of '{}' is not supported: write the recursion as a loop", target.name));
+    if (up->function == &target)
+      return error_at(
+          in, fmt::format("recursive call of '{}' is not supported: write the recursion as a loop",
+                          target.name));
   if (f.depth >= kMaxInlineDepth) return error_at(in, "calls are nested too deeply");
   Instance g;
   g.function = &target;
   g.caller = &f;
   g.depth = f.depth + 1;
   uint32_t call_site = site_;
-  auto bind = [&](const Operand* list, const std::vector<ptx::Variable>& formals, std::vector<uint64_t>& offsets) -> Status {
+  auto bind = [&](const Operand* list, const std::vector<ptx::Variable>& formals,
+                  std::vector<uint64_t>& offsets) -> Status {
     size_t given = list ? list->elements.size() : 0;
-    if (given != formals.size()) return error_at(in, fmt::format("'{}' takes {} parameters, the call gives {}", target.name, formals.size(), given));
+    if (given != formals.size())
+      return error_at(in, fmt::format("'{}' takes {} parameters, the call gives {}", target.name,
+                                      formals.size(), given));
     for (size_t i = 0; i < given; ++i) {
       Result<uint64_t> at = local_argument(f, in, list->elements[i]);
       if (!at.ok()) return at.error();
@@ -495,17 +569,25 @@ Status Lowering::call(Instance& f, const ptx::Instruction& in) {
   const Operand* arguments = nullptr;
   const Operand* callee = nullptr;
   for (const Operand& o : in.operands) {
-    if (o.kind == OperandKind::list) (callee == nullptr ? returns : arguments) = &o;
-    else if (callee == nullptr) callee = &o;
+    if (o.kind == OperandKind::list)
+      (callee == nullptr ? returns : arguments) = &o;
+    else if (callee == nullptr)
+      callee = &o;
   }
   if (callee == nullptr) return error_at(in, "'call' names no function");
   if (callee->kind == OperandKind::reg) return call_pointer(f, in, *callee, returns, arguments);
-  if (callee->kind != OperandKind::symbol || callee->symbol.kind != ptx::SymbolRef::Kind::function) return error_at(in, "'call' names no function");
+  if (callee->kind != OperandKind::symbol || callee->symbol.kind != ptx::SymbolRef::Kind::function)
+    return error_at(in, "'call' names no function");
   const ptx::Function* target = &d_.module.functions[callee->symbol.index];
-  if (const ptx::Function* definition = d_.module.find_function(target->name); !target->has_body && definition != nullptr) target = definition;
+  if (const ptx::Function* definition = d_.module.find_function(target->name);
+      !target->has_body && definition != nullptr)
+    target = definition;
   if (!target->has_body) {
     if (is_system_call(target->name)) return system_call(f, in, target->name, returns, arguments);
-    return error_at(in, fmt::format("function '{}' has no body in this module and is not one the engine provides", target->name));
+    return error_at(
+        in,
+        fmt::format("function '{}' has no body in this module and is not one the engine provides",
+                    target->name));
   }
   auto expand = [&] { return inline_call(f, in, *target, returns, arguments); };
   if (guard_ != kNoReg) return guarded(in, expand);

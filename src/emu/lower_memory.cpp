@@ -1,5 +1,5 @@
-// Loads and stores: the address and its space, values to the sizes the handlers move. Kernel parameters
-// lie in the frame's uniform area, so reading one is a move.
+// Loads and stores: the address and its space, values to the sizes the handlers move. Kernel
+// parameters lie in the frame's uniform area, so reading one is a move.
 #include <fmt/format.h>
 
 #include <bit>
@@ -10,11 +10,14 @@
 
 namespace tw::emu {
 
-Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Operand& o) {
-  if (o.kind != OperandKind::address || o.elements.size() != 1) return error_at(in, fmt::format("'{}' needs an address operand", in.spelling()));
+Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
+                                        const isa::Match& match, const Operand& o) {
+  if (o.kind != OperandKind::address || o.elements.size() != 1)
+    return error_at(in, fmt::format("'{}' needs an address operand", in.spelling()));
   Place p;
   uint8_t space = match.mods[Field::space];
-  if (match.mods[Field::ordering] != isa::kWeak || match.mods[Field::mmio]) d_.program->order_dependent = true;
+  if (match.mods[Field::ordering] != isa::kWeak || match.mods[Field::mmio])
+    d_.program->order_dependent = true;
   switch (space) {
     case isa::kGeneric: p.space = AccessSpace::generic; break;
     case isa::kShared:
@@ -26,7 +29,8 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
   if (base.kind == OperandKind::symbol) {
     Operand with_offset = base;
     with_offset.offset += o.offset;
-    if (space == isa::kParam && base.symbol.kind == ptx::SymbolRef::Kind::parameter && f.depth == 0) {
+    if (space == isa::kParam && base.symbol.kind == ptx::SymbolRef::Kind::parameter &&
+        f.depth == 0) {
       uint64_t offset = parameter_offsets_[base.symbol.index] + uint64_t(with_offset.offset);
       p.kernel_parameter = true;
       p.address = constant(offset);
@@ -36,9 +40,12 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
     Result<Source> s = symbol_address(f, in, with_offset, &where);
     if (!s.ok()) return s.error();
     p.address = *s;
-    if (space == isa::kParam) p.space = where == ptx::Space::local ? AccessSpace::local : AccessSpace::global;
+    if (space == isa::kParam)
+      p.space = where == ptx::Space::local ? AccessSpace::local : AccessSpace::global;
     if (space == isa::kGeneric) {  // a symbol named without a space: use the one it lives in
-      p.space = where == ptx::Space::shared ? AccessSpace::shared : where == ptx::Space::local ? AccessSpace::local : AccessSpace::global;
+      p.space = where == ptx::Space::shared  ? AccessSpace::shared
+                : where == ptx::Space::local ? AccessSpace::local
+                                             : AccessSpace::global;
     }
     return p;
   }
@@ -46,7 +53,9 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
   if (base.kind == OperandKind::reg) {
     uint32_t r = ir_register(f, base.reg);
     uint8_t have = d_.registers[r].bytes;
-    if (have != 4 && have != 8) return error_at(in, fmt::format("register {} cannot hold an address", f.function->registers[base.reg].name));
+    if (have != 4 && have != 8)
+      return error_at(in, fmt::format("register {} cannot hold an address",
+                                      f.function->registers[base.reg].name));
     p.address = resize(reg(r), have, bytes, false, have > bytes);
     p.offset = o.offset;
   } else if (base.kind == OperandKind::integer) {
@@ -63,7 +72,9 @@ Status Lowering::load(Instance& f, const ptx::Instruction& in, const isa::Match&
   if (!p.ok()) return p.error();
   std::vector<Operand> to = elements_of(in.operands[0]);
   size_t count = match.mods[Field::vec] ? match.mods[Field::vec] : 1;
-  if (to.size() != count || count > 4) return error_at(in, fmt::format("'{}' with {} destinations is not supported", in.spelling(), to.size()));
+  if (to.size() != count || count > 4)
+    return error_at(
+        in, fmt::format("'{}' with {} destinations is not supported", in.spelling(), to.size()));
   Element element = element_of(match.type);
   uint8_t slot_bytes = element == Element::b64 ? 8 : element == Element::b32 ? 4 : 2;
   if (p->kernel_parameter) return load_parameter(f, in, match, *p, to, slot_bytes);
@@ -88,16 +99,22 @@ Status Lowering::load(Instance& f, const ptx::Instruction& in, const isa::Match&
   return Unit{};
 }
 
-Status Lowering::load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Place& p, const std::vector<Operand>& to, uint8_t slot_bytes) {
+Status Lowering::load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                                const Place& p, const std::vector<Operand>& to,
+                                uint8_t slot_bytes) {
   uint32_t element_bytes = ptx::type_bytes(match.type);
-  if (p.address.value + element_bytes * to.size() > d_.program->parameter_bytes) return error_at(in, "the load lies outside the kernel's parameters");
+  if (p.address.value + element_bytes * to.size() > d_.program->parameter_bytes)
+    return error_at(in, "the load lies outside the kernel's parameters");
   for (size_t i = 0; i < to.size(); ++i) {
     Result<Destination> out = destination(f, in, to[i], slot_bytes, is_signed(match.type));
     if (!out.ok()) return out.error();
     uint32_t at = uint32_t(d_.program->parameter_offset + p.address.value + i * element_bytes);
     uint32_t from = fixed_scalar(at, slot_bytes);
-    if (element_bytes == 1) lane_op(isa::kRowCvtInt, match.type == Type::s8 ? Type::s16 : Type::u16, match.type == Type::s8 ? Type::s8 : Type::u8, {reg(from)}, {}, out->reg);
-    else lane_op(isa::kRowMov, bits_type(slot_bytes), Type::none, {reg(from)}, {}, out->reg);
+    if (element_bytes == 1)
+      lane_op(isa::kRowCvtInt, match.type == Type::s8 ? Type::s16 : Type::u16,
+              match.type == Type::s8 ? Type::s8 : Type::u8, {reg(from)}, {}, out->reg);
+    else
+      lane_op(isa::kRowMov, bits_type(slot_bytes), Type::none, {reg(from)}, {}, out->reg);
     finish(*out);
   }
   return Unit{};
@@ -110,7 +127,9 @@ Status Lowering::store(Instance& f, const ptx::Instruction& in, const isa::Match
   if (p->kernel_parameter) return error_at(in, "kernel parameters cannot be written");
   std::vector<Operand> from = elements_of(in.operands[1]);
   size_t count = match.mods[Field::vec] ? match.mods[Field::vec] : 1;
-  if (from.size() != count || count > 4) return error_at(in, fmt::format("'{}' with {} values is not supported", in.spelling(), from.size()));
+  if (from.size() != count || count > 4)
+    return error_at(
+        in, fmt::format("'{}' with {} values is not supported", in.spelling(), from.size()));
   Element element = element_of(match.type);
   uint8_t slot_bytes = element == Element::b64 ? 8 : element == Element::b32 ? 4 : 2;
   std::vector<Source> values;

@@ -32,23 +32,34 @@ inline uint8_t register_bytes(Type type) {
   return bytes < 2 ? 2 : uint8_t(bytes);
 }
 
-inline Type unsigned_type(uint8_t bytes) { return bytes == 8 ? Type::u64 : bytes == 4 ? Type::u32 : Type::u16; }
-inline Type signed_type(uint8_t bytes) { return bytes == 8 ? Type::s64 : bytes == 4 ? Type::s32 : Type::s16; }
-inline Type bits_type(uint8_t bytes) { return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16; }
+inline Type unsigned_type(uint8_t bytes) {
+  return bytes == 8 ? Type::u64 : bytes == 4 ? Type::u32 : Type::u16;
+}
+inline Type signed_type(uint8_t bytes) {
+  return bytes == 8 ? Type::s64 : bytes == 4 ? Type::s32 : Type::s16;
+}
+inline Type bits_type(uint8_t bytes) {
+  return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16;
+}
 
-inline bool is_signed(Type t) { return t == Type::s8 || t == Type::s16 || t == Type::s32 || t == Type::s64; }
+inline bool is_signed(Type t) {
+  return t == Type::s8 || t == Type::s16 || t == Type::s32 || t == Type::s64;
+}
 
-inline uint64_t round_up(uint64_t value, uint64_t to) { return to <= 1 ? value : (value + to - 1) / to * to; }
+inline uint64_t round_up(uint64_t value, uint64_t to) {
+  return to <= 1 ? value : (value + to - 1) / to * to;
+}
 
 // One function being lowered: the kernel, or a device function at one call.
 struct Instance {
   const ptx::Function* function = nullptr;
   const Instance* caller = nullptr;
   uint32_t depth = 0;
-  std::vector<uint32_t> registers;         // PTX register -> IR register
-  std::vector<uint64_t> variables;         // function variable -> shared or local offset
-  std::vector<uint32_t> labels;            // PTX label -> label id
-  std::vector<uint64_t> parameters, returns;  // device function: local offsets of the caller's .param variables
+  std::vector<uint32_t> registers;  // PTX register -> IR register
+  std::vector<uint64_t> variables;  // function variable -> shared or local offset
+  std::vector<uint32_t> labels;     // PTX label -> label id
+  std::vector<uint64_t> parameters,
+      returns;  // device function: local offsets of the caller's .param variables
   uint32_t return_label = 0;
 };
 
@@ -57,8 +68,11 @@ class Lowering {
   explicit Lowering(Decoding& d) : d_(d) {}
 
   Status run();
+
  private:
-  Error error_at(const ptx::Instruction& in, std::string message) const { return Error{std::move(message), d_.module.name, in.line, in.column}; }
+  Error error_at(const ptx::Instruction& in, std::string message) const {
+    return Error{std::move(message), d_.module.name, in.line, in.column};
+  }
 
   // ---- layout ----
 
@@ -79,7 +93,8 @@ class Lowering {
   static Source constant(uint64_t value) { return Source{true, value, kNoReg}; }
   static Source reg(uint32_t r) { return Source{false, 0, r}; }
 
-  uint32_t lane_op(isa::RowId row, Type type, Type type2, std::initializer_list<Source> sources, isa::Mods mods = {}, uint32_t destination = kNoReg);
+  uint32_t lane_op(isa::RowId row, Type type, Type type2, std::initializer_list<Source> sources,
+                   isa::Mods mods = {}, uint32_t destination = kNoReg);
   // `source` (a register of `from` bytes) as a value of `to` bytes.
   Source resize(Source source, uint8_t from, uint8_t to, bool sign_extend, bool saturate = false);
   uint32_t ir_register(Instance& f, uint32_t ptx_register);
@@ -91,16 +106,19 @@ class Lowering {
   Result<Source> special(const ptx::Instruction& in, const std::string& name, uint8_t& bytes);
   uint32_t slot_register(UniformSlot slot);
   // Address of a symbol in the space it lives in; generic space for global and constant variables.
-  Result<Source> symbol_address(Instance& f, const ptx::Instruction& in, const Operand& o, ptx::Space* space = nullptr);
+  Result<Source> symbol_address(Instance& f, const ptx::Instruction& in, const Operand& o,
+                                ptx::Space* space = nullptr);
   // Any operand as a source of `bytes`. `type` decides how literals are read and registers widened.
-  Result<Source> source(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, Type type);
+  Result<Source> source(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes,
+                        Type type);
   // Where a result of `bytes` goes: the register itself, or a temporary to be widened afterwards.
   struct Destination {
-    uint32_t reg = kNoReg;     // written by the instruction
-    uint32_t widened = kNoReg; // then extended into this one
+    uint32_t reg = kNoReg;      // written by the instruction
+    uint32_t widened = kNoReg;  // then extended into this one
     bool sign_extend = false;
   };
-  Result<Destination> destination(Instance& f, const ptx::Instruction& in, const Operand& o, uint8_t bytes, bool sign_extend);
+  Result<Destination> destination(Instance& f, const ptx::Instruction& in, const Operand& o,
+                                  uint8_t bytes, bool sign_extend);
   void finish(const Destination& out);
   // ---- bodies ----
 
@@ -116,24 +134,31 @@ class Lowering {
   Status unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // mov.b64 x, {lo, hi}
   Status pack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
-  Status machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine);
+  Status machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                             Machine machine);
   Status barrier(const std::vector<Source>& sources);
   Status barrier_arrive(Instance& f, const ptx::Instruction& in);
   Status barrier_reduce(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   Status atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result);
-  // Warp operations: `kinds` gives each operand's kind: d 32-bit destination, p predicate destination,
-  // a 32-bit, A value of `.type`, b predicate source, m member mask (32-bit).
-  Status warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match, Builtin which, std::string_view kinds);
-  Status mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match, Machine machine);
+  // Warp operations: `kinds` gives each operand's kind: d 32-bit destination, p predicate
+  // destination, a 32-bit, A value of `.type`, b predicate source, m member mask (32-bit).
+  Status warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                        Builtin which, std::string_view kinds);
+  Status mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                  Machine machine);
   Status branch_indexed(Instance& f, const ptx::Instruction& in);
   // Functions that the CUDA device runtime provides: vprintf, __assertfail, malloc, free.
   bool is_system_call(const std::string& name) const;
-  Status system_call(Instance& f, const ptx::Instruction& in, const std::string& name, const Operand* returns, const Operand* arguments);
-  Status call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee, const Operand* returns, const Operand* arguments);
-  Status inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target, const Operand* returns, const Operand* arguments);
+  Status system_call(Instance& f, const ptx::Instruction& in, const std::string& name,
+                     const Operand* returns, const Operand* arguments);
+  Status call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee,
+                      const Operand* returns, const Operand* arguments);
+  Status inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
+                     const Operand* returns, const Operand* arguments);
   Result<uint64_t> local_argument(Instance& f, const ptx::Instruction& in, const Operand& o);
   std::vector<uint32_t> address_taken() const;  // functions whose address the module uses
-  Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources, isa::Mods mods = {});
+  Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources,
+                 isa::Mods mods = {});
   // A guard on an instruction that cannot be masked: a branch around it.
   template <class F> Status guarded(const ptx::Instruction&, F make) {
     uint32_t around = uint32_t(d_.labels.size());
@@ -147,7 +172,8 @@ class Lowering {
   }
 
   void branch(uint32_t label);
-  Status convert_address(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool to_space);
+  Status convert_address(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                         bool to_space);
   // ---- memory ----
 
   static Element element_of(Type type) {
@@ -166,12 +192,16 @@ class Lowering {
     bool kernel_parameter = false;  // address.value is an offset into the parameters
   };
 
-  Result<Place> place(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Operand& o);
-  static std::vector<Operand> elements_of(const Operand& o) { return o.kind == OperandKind::vector ? o.elements : std::vector<Operand>{o}; }
+  Result<Place> place(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                      const Operand& o);
+  static std::vector<Operand> elements_of(const Operand& o) {
+    return o.kind == OperandKind::vector ? o.elements : std::vector<Operand>{o};
+  }
 
   Status load(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // Kernel parameters lie in the uniform area: a load is a move from there.
-  Status load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match, const Place& p, const std::vector<Operand>& to, uint8_t slot_bytes);
+  Status load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                        const Place& p, const std::vector<Operand>& to, uint8_t slot_bytes);
   Status store(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // ---- calls ----
 
@@ -186,7 +216,11 @@ class Lowering {
   std::vector<uint64_t> module_shared_, kernel_shared_;
   std::unordered_map<const ptx::Variable*, uint64_t> function_shared_;
   uint64_t shared_bytes_ = 0, dynamic_shared_ = 0, local_bytes_ = 0;
-  std::array<uint32_t, kFirstFree> slot_registers_ = [] { std::array<uint32_t, kFirstFree> a; a.fill(kNoReg); return a; }();
+  std::array<uint32_t, kFirstFree> slot_registers_ = [] {
+    std::array<uint32_t, kFirstFree> a;
+    a.fill(kNoReg);
+    return a;
+  }();
   std::vector<uint32_t> lane_init_registers_;
   std::unordered_map<std::string, isa::Match> matches_;
   std::string spelling_;

@@ -16,7 +16,8 @@ TW_INLINE uint32_t predicate(const Op* op, const char* frame, bool negated) {
 
 // Uses up fuel at a backward branch; true if the warp has to yield before going to `to`.
 TW_INLINE bool out_of_fuel(Warp* warp, const Op* to) {
-  if (--warp->fuel > 0) [[likely]] return false;
+  if (--warp->fuel > 0) [[likely]]
+    return false;
   warp->pc = to;
   warp->state = WarpState::yielded;
   return true;
@@ -42,9 +43,12 @@ template <bool kFull, bool kBackward, bool kNegated> const Op* branch_lanes(TW_H
   const uint32_t active = kFull ? kFullMask : warp->active;
   const uint32_t taken = predicate(op, frame, kNegated) & active;
   const Op* to;
-  if (taken == active) to = op->target;
-  else if (taken == 0) TW_NEXT;
-  else to = diverge(op, *warp, taken);
+  if (taken == active)
+    to = op->target;
+  else if (taken == 0)
+    TW_NEXT;
+  else
+    to = diverge(op, *warp, taken);
   if (kBackward && out_of_fuel(warp, to)) return nullptr;
   TW_GO(to);
 }
@@ -93,7 +97,8 @@ const Op* join(TW_HANDLER_ARGS) {
 
 const Op* end(TW_HANDLER_ARGS) { return exit_all(op, frame, warp); }
 
-TW_INLINE uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32_t flag, uint32_t lane) {
+TW_INLINE uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32_t flag,
+                                  uint32_t lane) {
   const uint32_t* slot = reinterpret_cast<const uint32_t*>(frame + offset);
   return slot[(op->flags & flag) ? 0 : lane];
 }
@@ -120,19 +125,23 @@ const Op* barrier_sync(TW_HANDLER_ARGS) {
 // Lanes of one path may name different sets; the path goes on when all of them are here.
 const Op* warp_sync(TW_HANDLER_ARGS) {
   uint32_t members = 0;
-  if (op->flags & kUniformA) members = scalar_or_lane(op, frame, op->a, kUniformA, 0);
+  if (op->flags & kUniformA)
+    members = scalar_or_lane(op, frame, op->a, kUniformA, 0);
   else
     for (uint32_t active = warp->active; active != 0; active &= active - 1)
       members |= scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(active)));
   members &= ~warp->exited;
   if ((members & ~warp->active) == 0) TW_NEXT;
   uint32_t here = warp->active;
-  auto waits = [&](const Path& p) { return p.state == PathState::warp_sync && p.pc[-1].run == op->run; };
+  auto waits = [&](const Path& p) {
+    return p.state == PathState::warp_sync && p.pc[-1].run == op->run;
+  };
   for (uint32_t i = 0; i < warp->path_count; ++i)
     if (waits(warp->paths[i])) here |= warp->paths[i].mask;
   if ((members & ~here) == 0) {
     for (uint32_t i = 0; i < warp->path_count; ++i)
-      if (waits(warp->paths[i]) && (warp->paths[i].sync_mask & ~warp->exited & ~here) == 0) warp->paths[i].state = PathState::ready;
+      if (waits(warp->paths[i]) && (warp->paths[i].sync_mask & ~warp->exited & ~here) == 0)
+        warp->paths[i].state = PathState::ready;
     TW_NEXT;
   }
   park(*warp, op + 1, PathState::warp_sync);
@@ -156,7 +165,8 @@ const Op* barrier_red(TW_HANDLER_ARGS) {
   uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
   uint32_t p = *reinterpret_cast<const uint32_t*>(frame + o.s[2]);
-  warp->cta->contribute(id, uint32_t(__builtin_popcount(p & warp->active)), uint32_t(__builtin_popcount(~p & warp->active)));
+  warp->cta->contribute(id, uint32_t(__builtin_popcount(p & warp->active)),
+                        uint32_t(__builtin_popcount(~p & warp->active)));
   return barrier_sync(op, frame, warp);
 }
 
@@ -204,9 +214,15 @@ const Op* nanosleep_hint(TW_HANDLER_ARGS) {
   return nullptr;
 }
 
-template <class T> void write_uniform(const Op* op, char* frame, T value) { *reinterpret_cast<T*>(frame + op->d) = value; }
+template <class T> void write_uniform(const Op* op, char* frame, T value) {
+  *reinterpret_cast<T*>(frame + op->d) = value;
+}
 
-uint64_t nanoseconds() { return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()); }
+uint64_t nanoseconds() {
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count());
+}
 
 const Op* clock32(TW_HANDLER_ARGS) {
   write_uniform<uint32_t>(op, frame, uint32_t(nanoseconds()));
@@ -279,14 +295,21 @@ Handler jump_handler(bool backward) { return backward ? jump<true> : jump<false>
 namespace {
 template <bool kBackward> Handler branch_of(bool full, bool uniform, bool negated) {
   if (uniform) return negated ? branch_uniform<kBackward, true> : branch_uniform<kBackward, false>;
-  if (full) return negated ? branch_lanes<true, kBackward, true> : branch_lanes<true, kBackward, false>;
+  if (full)
+    return negated ? branch_lanes<true, kBackward, true> : branch_lanes<true, kBackward, false>;
   return negated ? branch_lanes<false, kBackward, true> : branch_lanes<false, kBackward, false>;
 }
 }  // namespace
 
-Handler branch_handler(bool full, bool uniform, bool negated) { return branch_of<false>(full, uniform, negated); }
-Handler backward_branch_handler(bool full, bool uniform, bool negated) { return branch_of<true>(full, uniform, negated); }
-Handler exit_handler(bool, bool guarded, bool, bool negated) { return !guarded ? exit_all : negated ? exit_some<true> : exit_some<false>; }
+Handler branch_handler(bool full, bool uniform, bool negated) {
+  return branch_of<false>(full, uniform, negated);
+}
+Handler backward_branch_handler(bool full, bool uniform, bool negated) {
+  return branch_of<true>(full, uniform, negated);
+}
+Handler exit_handler(bool, bool guarded, bool, bool negated) {
+  return !guarded ? exit_all : negated ? exit_some<true> : exit_some<false>;
+}
 Handler join_handler() { return join; }
 Handler end_handler() { return end; }
 

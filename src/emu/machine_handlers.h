@@ -1,5 +1,5 @@
-// Handlers of the machine rows that are not loads, stores or lane functions: control flow, barriers,
-// fences, warp operations. Portable code, compiled once (machine_handlers.cpp).
+// Handlers of the machine rows that are not loads, stores or lane functions: control flow,
+// barriers, fences, warp operations. Portable code, compiled once (machine_handlers.cpp).
 #pragma once
 
 #include "emu/memory_handlers.h"
@@ -10,16 +10,38 @@
 namespace tw::emu {
 
 enum class Builtin : uint8_t {
-  barrier_sync,   // a = barrier number, b = thread count (0: all)
-  warp_sync,      // a = member mask
-  barrier_arrive, barrier_red, barrier_red_result,
-  atomic, shuffle, vote, match, redux, active_mask, elect, is_space,
-  mbarrier_init, mbarrier_inval, mbarrier_arrive, mbarrier_arrive_drop, mbarrier_expect_tx, mbarrier_complete_tx, mbarrier_wait, mbarrier_pending,
-  nanosleep, call_printf, call_assertfail, call_malloc, call_free,
+  barrier_sync,  // a = barrier number, b = thread count (0: all)
+  warp_sync,     // a = member mask
+  barrier_arrive,
+  barrier_red,
+  barrier_red_result,
+  atomic,
+  shuffle,
+  vote,
+  match,
+  redux,
+  active_mask,
+  elect,
+  is_space,
+  mbarrier_init,
+  mbarrier_inval,
+  mbarrier_arrive,
+  mbarrier_arrive_drop,
+  mbarrier_expect_tx,
+  mbarrier_complete_tx,
+  mbarrier_wait,
+  mbarrier_pending,
+  nanosleep,
+  call_printf,
+  call_assertfail,
+  call_malloc,
+  call_free,
   fence,
   trap,
-  clock32, clock64, global_timer,  // d
-  skip_unless,    // a = predicate slot: enters a guarded instruction (full or masked), see emit
+  clock32,
+  clock64,
+  global_timer,  // d
+  skip_unless,   // a = predicate slot: enters a guarded instruction (full or masked), see emit
   restore_mask,
   count,
 };
@@ -37,22 +59,22 @@ struct MachineOperands {
   AccessSpace space = AccessSpace::global;
 };
 
-// Atomics by operation and type; nullptr if there is no such combination. Op::a is the address slot,
-// Op::imm its offset; MachineOperands::s[1], s[2] the values.
+// Atomics by operation and type; nullptr if there is no such combination. Op::a is the address
+// slot, Op::imm its offset; MachineOperands::s[1], s[2] the values.
 Handler atomic_handler(uint8_t operation, ptx::Type type);
 
 // `uniform`: the destination is scalar; `full`: for the full-mask array.
 Handler builtin_handler(Builtin builtin, bool full, bool uniform);
 
 Handler warp_handler(Builtin builtin);         // warp_handlers.cpp
-Handler mbarrier_handler(Builtin builtin);      // mbarrier_handlers.cpp
+Handler mbarrier_handler(Builtin builtin);     // mbarrier_handlers.cpp
 Handler system_call_handler(Builtin builtin);  // system_calls.cpp
 
 Handler branch_handler(bool full, bool uniform_predicate, bool negated);  // a = predicate
 Handler jump_handler(bool backward);
 Handler backward_branch_handler(bool full, bool uniform_predicate, bool negated);
 Handler exit_handler(bool full, bool guarded, bool uniform_predicate, bool negated);
-Handler join_handler();      // masked array, at the start of a block where lanes meet
-Handler end_handler();       // after the last instruction: falls off the end (an exit)
+Handler join_handler();  // masked array, at the start of a block where lanes meet
+Handler end_handler();   // after the last instruction: falls off the end (an exit)
 
 }  // namespace tw::emu

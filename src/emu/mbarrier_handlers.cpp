@@ -1,11 +1,11 @@
-// mbarrier: a 64-bit object in shared memory that counts arrivals (and bytes of asynchronous copies) of
-// a phase. The manual leaves its layout open; ours:
+// mbarrier: a 64-bit object in shared memory that counts arrivals (and bytes of asynchronous
+// copies) of a phase. The manual leaves its layout open; ours:
 //   bits  0-19  arrivals expected in each phase        bits 20-39  arrivals still missing
 //   bits 40-61  bytes still missing (offset by 2^21)   bit  62     initialised       bit 63  phase
 // The state that mbarrier.arrive returns is the object as it was before.
 //
-// Lanes of a warp act in lane order. Misuse (not initialised, more arrivals than expected) is a trap,
-// as on the hardware the behaviour is undefined.
+// Lanes of a warp act in lane order. Misuse (not initialised, more arrivals than expected) is a
+// trap, as on the hardware the behaviour is undefined.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -27,10 +27,14 @@ struct State {
   bool live = false, phase = false;
 
   static State unpack(uint64_t w) {
-    return {uint32_t(w & kCountMask), uint32_t((w >> 20) & kCountMask), int64_t((w >> 40) & ((1u << 22) - 1)) - kBytesBias, ((w >> 62) & 1) != 0, (w >> 63) != 0};
+    return {uint32_t(w & kCountMask), uint32_t((w >> 20) & kCountMask),
+            int64_t((w >> 40) & ((1u << 22) - 1)) - kBytesBias, ((w >> 62) & 1) != 0,
+            (w >> 63) != 0};
   }
   uint64_t pack() const {
-    return expected | uint64_t(missing) << 20 | uint64_t((bytes + kBytesBias) & ((1 << 22) - 1)) << 40 | uint64_t(live) << 62 | uint64_t(phase) << 63;
+    return expected | uint64_t(missing) << 20 |
+           uint64_t((bytes + kBytesBias) & ((1 << 22) - 1)) << 40 | uint64_t(live) << 62 |
+           uint64_t(phase) << 63;
   }
   void complete_if_due() {
     if (missing != 0 || bytes != 0) return;
@@ -72,74 +76,86 @@ template <class F> TW_INLINE const Op* each_lane(TW_HANDLER_ARGS, F body) {
       key.form = o.uniform & 1 ? AddressForm::uniform : AddressForm::lanes;
       return access_fault(op, frame, warp, key);
     }
-    if (const char* error = body(o, lane, reinterpret_cast<uint64_t*>(warp->shared + address))) return misuse(op, warp, lane, error);
+    if (const char* error = body(o, lane, reinterpret_cast<uint64_t*>(warp->shared + address)))
+      return misuse(op, warp, lane, error);
   }
   TW_NEXT;
 }
 
 const Op* init(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp, [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
-    uint32_t count = value<uint32_t>(o, frame, 1, lane);
-    if (count == 0 || count > kCountMask) return "the count of mbarrier.init must be from 1 to 2^20-1";
-    *word = State{count, count, 0, true, false}.pack();
-    return nullptr;
-  });
+  return each_lane(op, frame, warp,
+                   [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+                     uint32_t count = value<uint32_t>(o, frame, 1, lane);
+                     if (count == 0 || count > kCountMask)
+                       return "the count of mbarrier.init must be from 1 to 2^20-1";
+                     *word = State{count, count, 0, true, false}.pack();
+                     return nullptr;
+                   });
 }
 
 const Op* inval(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp, [](const MachineOperands&, uint32_t, uint64_t* word) -> const char* {
-    if (!State::unpack(*word).live) return "mbarrier.inval of an object that is not initialised";
-    *word = 0;
-    return nullptr;
-  });
+  return each_lane(op, frame, warp,
+                   [](const MachineOperands&, uint32_t, uint64_t* word) -> const char* {
+                     if (!State::unpack(*word).live)
+                       return "mbarrier.inval of an object that is not initialised";
+                     *word = 0;
+                     return nullptr;
+                   });
 }
 
 template <bool kDrop> const Op* arrive(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp, [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
-    State s = State::unpack(*word);
-    if (!s.live) return "arrival at an object that is not initialised";
-    bool expect = o.mods[Field::to] != 0;
-    uint32_t count = o.sources > 1 && !expect ? value<uint32_t>(o, frame, 1, lane) : 1;
-    if (expect) s.bytes += value<uint32_t>(o, frame, 1, lane);
-    if (count > s.missing) return "more arrivals than the phase expects";
-    reinterpret_cast<uint64_t*>(frame + o.d[0])[lane] = *word;
-    s.missing -= count;
-    if (kDrop) s.expected -= std::min(s.expected, count);
-    s.complete_if_due();
-    *word = s.pack();
-    return nullptr;
-  });
+  return each_lane(op, frame, warp,
+                   [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+                     State s = State::unpack(*word);
+                     if (!s.live) return "arrival at an object that is not initialised";
+                     bool expect = o.mods[Field::to] != 0;
+                     uint32_t count =
+                         o.sources > 1 && !expect ? value<uint32_t>(o, frame, 1, lane) : 1;
+                     if (expect) s.bytes += value<uint32_t>(o, frame, 1, lane);
+                     if (count > s.missing) return "more arrivals than the phase expects";
+                     reinterpret_cast<uint64_t*>(frame + o.d[0])[lane] = *word;
+                     s.missing -= count;
+                     if (kDrop) s.expected -= std::min(s.expected, count);
+                     s.complete_if_due();
+                     *word = s.pack();
+                     return nullptr;
+                   });
 }
 
 template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp, [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
-    State s = State::unpack(*word);
-    if (!s.live) return "transaction on an object that is not initialised";
-    s.bytes += kSign * int64_t(value<uint32_t>(o, frame, 1, lane));
-    if (kSign < 0) s.complete_if_due();
-    *word = s.pack();
-    return nullptr;
-  });
+  return each_lane(op, frame, warp,
+                   [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+                     State s = State::unpack(*word);
+                     if (!s.live) return "transaction on an object that is not initialised";
+                     s.bytes += kSign * int64_t(value<uint32_t>(o, frame, 1, lane));
+                     if (kSign < 0) s.complete_if_due();
+                     *word = s.pack();
+                     return nullptr;
+                   });
 }
 
-// Done when the phase named by the state (or parity) has passed. A wait that fails is a reason to let
-// other warps run: the spin loop around it uses up the warp's fuel.
+// Done when the phase named by the state (or parity) has passed. A wait that fails is a reason to
+// let other warps run: the spin loop around it uses up the warp's fuel.
 const Op* wait(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp, [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
-    State s = State::unpack(*word);
-    if (!s.live) return "wait for an object that is not initialised";
-    bool waited = o.mods[Field::part] != 0 ? (value<uint32_t>(o, frame, 1, lane) & 1) != 0 : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-    *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
-    return nullptr;
-  });
+  return each_lane(op, frame, warp,
+                   [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+                     State s = State::unpack(*word);
+                     if (!s.live) return "wait for an object that is not initialised";
+                     bool waited = o.mods[Field::part] != 0
+                                       ? (value<uint32_t>(o, frame, 1, lane) & 1) != 0
+                                       : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
+                     uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+                     *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
+                     return nullptr;
+                   });
 }
 
 const Op* pending(TW_HANDLER_ARGS) {
   const auto& o = *static_cast<const MachineOperands*>(op->extra);
   for (uint32_t left = warp->active; left != 0; left &= left - 1) {
     uint32_t lane = uint32_t(__builtin_ctz(left));
-    reinterpret_cast<uint32_t*>(frame + o.d[0])[lane] = State::unpack(value<uint64_t>(o, frame, 0, lane)).missing;
+    reinterpret_cast<uint32_t*>(frame + o.d[0])[lane] =
+        State::unpack(value<uint64_t>(o, frame, 0, lane)).missing;
   }
   TW_NEXT;
 }

@@ -10,10 +10,11 @@
 namespace tw::emu {
 namespace {
 
-constexpr uint64_t kAlignment = 512;       // of device addresses; cudaMalloc promises 256
+constexpr uint64_t kAlignment = 512;  // of device addresses; cudaMalloc promises 256
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kGuard = 512;           // unallocated bytes after each allocation
-constexpr uint64_t kHugePage = 2 << 20;    // large allocations are aligned to it and ask for such pages
+constexpr uint64_t kGuard = 512;  // unallocated bytes after each allocation
+constexpr uint64_t kHugePage =
+    2 << 20;  // large allocations are aligned to it and ask for such pages
 
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
@@ -23,10 +24,17 @@ Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity) {
   std::unique_ptr<MemoryMap> map(new MemoryMap);
   map->capacity_ = capacity;
   map->window_bytes_ = round_up(capacity, kPage) + (uint64_t{1} << 30);
-  auto reserve = [&](int protection) { return mmap(nullptr, map->window_bytes_, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
+  auto reserve = [&](int protection) {
+    return mmap(nullptr, map->window_bytes_, protection,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
   void* window = reserve(PROT_NONE);
   void* data = reserve(PROT_READ | PROT_WRITE);
-  if (window == MAP_FAILED || data == MAP_FAILED) return Error{fmt::format("cannot reserve {} bytes of address space for device memory: {}; try a smaller --device-memory", map->window_bytes_, std::strerror(errno))};
+  if (window == MAP_FAILED || data == MAP_FAILED)
+    return Error{
+        fmt::format("cannot reserve {} bytes of address space for device memory: {}; try a smaller "
+                    "--device-memory",
+                    map->window_bytes_, std::strerror(errno))};
   map->window_ = reinterpret_cast<uint64_t>(window);
   map->data_ = map->mapped_data_ = static_cast<uint8_t*>(data);
   // Device addresses and their bytes are equally far from a huge page's border.
@@ -53,11 +61,14 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
   a.label = std::move(label);
   if (kind == AllocationKind::host) {
     void* p = nullptr;
-    if (bytes > (uint64_t{1} << 46) || posix_memalign(&p, kPage, round_up(bytes, kPage)) != 0) return Error{fmt::format("out of host memory: {} bytes", bytes)};
+    if (bytes > (uint64_t{1} << 46) || posix_memalign(&p, kPage, round_up(bytes, kPage)) != 0)
+      return Error{fmt::format("out of host memory: {} bytes", bytes)};
     a.host = static_cast<uint8_t*>(p);
     a.address = reinterpret_cast<uint64_t>(p);
   } else {
-    if (bytes > capacity_ || used_ + bytes > capacity_) return Error{fmt::format("out of device memory: {} bytes asked for, {} of {} free", bytes, capacity_ - used_, capacity_)};
+    if (bytes > capacity_ || used_ + bytes > capacity_)
+      return Error{fmt::format("out of device memory: {} bytes asked for, {} of {} free", bytes,
+                               capacity_ - used_, capacity_)};
     bool managed = kind == AllocationKind::managed;
     uint64_t alignment = managed ? kPage : bytes >= 2 * kHugePage ? kHugePage : kAlignment;
     uint64_t need = round_up(bytes + (managed ? 0 : kGuard), managed ? kPage : kAlignment);
@@ -67,7 +78,8 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
       at = round_up(hole->first, alignment);
       if (at + need <= hole->first + hole->second) break;
     }
-    if (hole == holes_.end()) return Error{fmt::format("out of device address space: {} bytes", bytes)};
+    if (hole == holes_.end())
+      return Error{fmt::format("out of device address space: {} bytes", bytes)};
     uint64_t start = hole->first, end = hole->first + hole->second;
     holes_.erase(hole);
     if (at > start) holes_[start] = at - start;
@@ -75,7 +87,9 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
     a.address = at;
     if (managed) {
       // The page lies at its device address, readable and writable by the host.
-      if (mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0) return Error{fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
+      if (mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0)
+        return Error{
+            fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
       a.host = reinterpret_cast<uint8_t*>(at);
     } else {
       a.host = data_ + (at - window_);
@@ -123,7 +137,8 @@ void MemoryMap::release(const Allocation& a) {
     mprotect(a.host, need, PROT_NONE);
   } else if (a.bytes >= (1u << 20)) {
     uint8_t* from = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uint64_t>(a.host), kPage));
-    uint8_t* to = reinterpret_cast<uint8_t*>(reinterpret_cast<uint64_t>(a.host + a.bytes) / kPage * kPage);
+    uint8_t* to =
+        reinterpret_cast<uint8_t*>(reinterpret_cast<uint64_t>(a.host + a.bytes) / kPage * kPage);
     if (to > from) madvise(from, size_t(to - from), MADV_DONTNEED);
   }
   used_ -= a.bytes;
@@ -146,7 +161,8 @@ void MemoryMap::release(const Allocation& a) {
 Status MemoryMap::free(uint64_t address) {
   std::unique_lock lock(mutex_);
   auto it = live_.find(address);
-  if (it == live_.end()) return Error{fmt::format("{:#x} is not the start of a live allocation", address)};
+  if (it == live_.end())
+    return Error{fmt::format("{:#x} is not the start of a live allocation", address)};
   release(it->second);
   live_.erase(it);
   return Unit{};

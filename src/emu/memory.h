@@ -1,7 +1,7 @@
 // Device memory. Device addresses lie in one window that the process has reserved without access
-// rights, so that host code which dereferences one faults and can be told so; the bytes themselves lie
-// elsewhere, at address + bias. Managed memory is mapped at its device address, host memory is used
-// where it is: their bias is 0.
+// rights, so that host code which dereferences one faults and can be told so; the bytes themselves
+// lie elsewhere, at address + bias. Managed memory is mapped at its device address, host memory is
+// used where it is: their bias is 0.
 //
 // Tested by tests/unit/emu/memory_test.cpp.
 #pragma once
@@ -37,12 +37,12 @@ class MemoryMap {
   void release(const Allocation& a);
 
   mutable std::shared_mutex mutex_;
-  std::map<uint64_t, Allocation> live_;              // by address
-  std::map<uint64_t, uint64_t> holes_;               // free ranges of the window: address -> bytes
+  std::map<uint64_t, Allocation> live_;  // by address
+  std::map<uint64_t, uint64_t> holes_;   // free ranges of the window: address -> bytes
   uint64_t window_ = 0, window_bytes_ = 0;
-  uint8_t* data_ = nullptr;                          // bytes of window_ + x lie at data_ + x
+  uint8_t* data_ = nullptr;  // bytes of window_ + x lie at data_ + x
   uint8_t* mapped_data_ = nullptr;
-  uint64_t usable_ = 0;                              // of the window
+  uint64_t usable_ = 0;  // of the window
   uint64_t capacity_ = 0, used_ = 0, next_id_ = 1;
 };
 

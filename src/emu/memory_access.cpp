@@ -19,12 +19,16 @@ bool locate(Warp* warp, uint32_t site, uint64_t address, uint32_t bytes) {
   return true;
 }
 
-uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes, uint32_t lane) {
+uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes,
+                      uint32_t lane) {
   Cta& cta = *warp->cta;
   if (space == AccessSpace::generic) {
-    if (in_shared_window(address)) space = AccessSpace::shared, address -= kSharedWindow;
-    else if (in_local_window(address)) space = AccessSpace::local, address -= kLocalWindow;
-    else space = AccessSpace::global;
+    if (in_shared_window(address))
+      space = AccessSpace::shared, address -= kSharedWindow;
+    else if (in_local_window(address))
+      space = AccessSpace::local, address -= kLocalWindow;
+    else
+      space = AccessSpace::global;
   }
   if (space == AccessSpace::shared) {
     if (address + bytes > warp->shared_bytes) return nullptr;
@@ -32,7 +36,8 @@ uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t 
   }
   if (space == AccessSpace::local) {
     if (address + bytes > cta.local_bytes) return nullptr;
-    return reinterpret_cast<uint8_t*>(cta.local.get()) + cta.local_bytes * (warp->index * kLanes + lane) + address;
+    return reinterpret_cast<uint8_t*>(cta.local.get()) +
+           cta.local_bytes * (warp->index * kLanes + lane) + address;
   }
   std::optional<Allocation> a = cta.state.memory->find(address);
   if (!a || a->bytes < bytes || address - a->address > a->bytes - bytes) return nullptr;
@@ -41,19 +46,29 @@ uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t 
 
 namespace {
 
-uint32_t bytes_of(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1; }
+uint32_t bytes_of(Element e) {
+  return e == Element::b64 ? 8 : e == Element::b32 ? 4 : e == Element::b16 ? 2 : 1;
+}
 
-const char* space_word(AccessSpace s) { return s == AccessSpace::shared ? "shared" : s == AccessSpace::local ? "local" : "global"; }
+const char* space_word(AccessSpace s) {
+  return s == AccessSpace::shared ? "shared" : s == AccessSpace::local ? "local" : "global";
+}
 
 std::string where_it_lies(const Cta& cta, AccessSpace space, uint64_t address, uint32_t bytes) {
-  if (space == AccessSpace::shared) return fmt::format("the block has {} bytes of shared memory", cta.shared_bytes);
-  if (space == AccessSpace::local) return fmt::format("the thread has {} bytes of local memory", cta.local_bytes);
+  if (space == AccessSpace::shared)
+    return fmt::format("the block has {} bytes of shared memory", cta.shared_bytes);
+  if (space == AccessSpace::local)
+    return fmt::format("the thread has {} bytes of local memory", cta.local_bytes);
   std::optional<Allocation> a = cta.state.memory->nearest(address);
   if (!a) return "there is no allocation";
-  std::string name = a->label.empty() ? fmt::format("the allocation of {} bytes at {:#x}", a->bytes, a->address) : fmt::format("'{}' ({} bytes at {:#x})", a->label, a->bytes, a->address);
+  std::string name = a->label.empty()
+                         ? fmt::format("the allocation of {} bytes at {:#x}", a->bytes, a->address)
+                         : fmt::format("'{}' ({} bytes at {:#x})", a->label, a->bytes, a->address);
   if (address < a->address) return fmt::format("{} bytes before {}", a->address - address, name);
-  if (address >= a->address + a->bytes) return fmt::format("{} bytes past the end of {}", address - (a->address + a->bytes), name);
-  return fmt::format("the last {} bytes reach past the end of {}", address + bytes - (a->address + a->bytes), name);
+  if (address >= a->address + a->bytes)
+    return fmt::format("{} bytes past the end of {}", address - (a->address + a->bytes), name);
+  return fmt::format("the last {} bytes reach past the end of {}",
+                     address + bytes - (a->address + a->bytes), name);
 }
 
 }  // namespace
@@ -70,15 +85,20 @@ const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& k
   for (uint32_t left = active; left != 0; left &= left - 1) {
     uint32_t lane = uint32_t(__builtin_ctz(left));
     uint32_t slot = key.form == AddressForm::uniform ? 0 : lane;
-    uint64_t address = narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] + uint32_t(op->imm))) : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
+    uint64_t address =
+        narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] +
+                                   uint32_t(op->imm)))
+               : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
     bool bad_alignment = (address & (bytes - 1)) != 0;
     if (!bad_alignment && lane_pointer(warp, key.space, address, bytes, lane) != nullptr) continue;
     fault_lane = lane;
     fault_address = address;
     misaligned = bad_alignment;
     if (space == AccessSpace::generic) {
-      if (in_shared_window(address)) space = AccessSpace::shared, fault_address -= kSharedWindow;
-      else if (in_local_window(address)) space = AccessSpace::local, fault_address -= kLocalWindow;
+      if (in_shared_window(address))
+        space = AccessSpace::shared, fault_address -= kSharedWindow;
+      else if (in_local_window(address))
+        space = AccessSpace::local, fault_address -= kLocalWindow;
     }
     break;
   }
@@ -94,8 +114,14 @@ const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& k
   const auto& shape = cta.program.block_shape;
   f.thread = {thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1]};
   const char* verb = key.store ? "write" : "read";
-  if (misaligned) f.message = fmt::format("misaligned {} of {} bytes at {} address {:#x}: the address must be a multiple of {}", verb, bytes, space_word(space), fault_address, bytes);
-  else f.message = fmt::format("out-of-bounds {} of {} bytes at {} address {:#x}: {}", verb, bytes, space_word(space), fault_address, where_it_lies(cta, space, fault_address, bytes));
+  if (misaligned)
+    f.message = fmt::format(
+        "misaligned {} of {} bytes at {} address {:#x}: the address must be a multiple of {}", verb,
+        bytes, space_word(space), fault_address, bytes);
+  else
+    f.message = fmt::format("out-of-bounds {} of {} bytes at {} address {:#x}: {}", verb, bytes,
+                            space_word(space), fault_address,
+                            where_it_lies(cta, space, fault_address, bytes));
   warp->pc = op;
   warp->state = WarpState::faulted;
   return nullptr;

@@ -14,19 +14,39 @@ inline namespace TW_TARGET {
 namespace {
 
 template <Element E> struct ElementTypes;
-template <> struct ElementTypes<Element::u8> { using Memory = uint8_t; using Slot = uint16_t; };
-template <> struct ElementTypes<Element::s8> { using Memory = int8_t; using Slot = int16_t; };
-template <> struct ElementTypes<Element::b16> { using Memory = uint16_t; using Slot = uint16_t; };
-template <> struct ElementTypes<Element::b32> { using Memory = uint32_t; using Slot = uint32_t; };
-template <> struct ElementTypes<Element::b64> { using Memory = uint64_t; using Slot = uint64_t; };
+template <> struct ElementTypes<Element::u8> {
+  using Memory = uint8_t;
+  using Slot = uint16_t;
+};
+template <> struct ElementTypes<Element::s8> {
+  using Memory = int8_t;
+  using Slot = int16_t;
+};
+template <> struct ElementTypes<Element::b16> {
+  using Memory = uint16_t;
+  using Slot = uint16_t;
+};
+template <> struct ElementTypes<Element::b32> {
+  using Memory = uint32_t;
+  using Slot = uint32_t;
+};
+template <> struct ElementTypes<Element::b64> {
+  using Memory = uint64_t;
+  using Slot = uint64_t;
+};
 
 constexpr uint32_t kHalf = kLanes / 2;
 
-template <AccessSpace kSpace> using Address = std::conditional_t<kSpace == AccessSpace::shared || kSpace == AccessSpace::local, uint32_t, uint64_t>;
+template <AccessSpace kSpace>
+using Address = std::conditional_t<kSpace == AccessSpace::shared || kSpace == AccessSpace::local,
+                                   uint32_t, uint64_t>;
 
-TW_INLINE uint32_t value_slot(const Op* op, int element) { return element == 0 ? op->d : element == 1 ? op->b : element == 2 ? op->c : op->e; }
+TW_INLINE uint32_t value_slot(const Op* op, int element) {
+  return element == 0 ? op->d : element == 1 ? op->b : element == 2 ? op->c : op->e;
+}
 
-template <Element E, int N, AccessSpace kSpace, AddressForm kForm, bool kStore, bool kMasked, bool kUniformValue>
+template <Element E, int N, AccessSpace kSpace, AddressForm kForm, bool kStore, bool kMasked,
+          bool kUniformValue>
 struct Access {
   using Memory = typename ElementTypes<E>::Memory;
   using Slot = typename ElementTypes<E>::Slot;
@@ -34,7 +54,9 @@ struct Access {
   static constexpr uint32_t kBytes = sizeof(Memory) * N;  // of one lane
   static constexpr MemoryKey kKey{kStore, kMasked, kUniformValue, kSpace, E, kForm, N};
 
-  [[gnu::noinline, gnu::cold]] static const Op* fail(TW_HANDLER_ARGS) { return access_fault(op, frame, warp, kKey); }
+  [[gnu::noinline, gnu::cold]] static const Op* fail(TW_HANDLER_ARGS) {
+    return access_fault(op, frame, warp, kKey);
+  }
 
   // One lane: host address of a checked access in the site's (or shared) bounds, or nullptr.
   TW_INLINE static uint8_t* checked(const Op* op, Warp* warp, A address, uint32_t lane) {
@@ -50,9 +72,13 @@ struct Access {
       return reinterpret_cast<uint8_t*>(address + cache.bias);
     } else if constexpr (kSpace == AccessSpace::generic) {
       SiteCache& cache = warp->sites[op->site];
-      if (address - cache.low <= cache.span) return reinterpret_cast<uint8_t*>(address + cache.bias);
-      if (in_shared_window(address) || in_local_window(address)) return lane_pointer(warp, kSpace, address, kBytes, lane);
-      return locate(warp, op->site, address, kBytes) ? reinterpret_cast<uint8_t*>(address + cache.bias) : nullptr;
+      if (address - cache.low <= cache.span)
+        return reinterpret_cast<uint8_t*>(address + cache.bias);
+      if (in_shared_window(address) || in_local_window(address))
+        return lane_pointer(warp, kSpace, address, kBytes, lane);
+      return locate(warp, op->site, address, kBytes)
+                 ? reinterpret_cast<uint8_t*>(address + cache.bias)
+                 : nullptr;
     } else {
       return lane_pointer(warp, kSpace, address, kBytes, lane);
     }
@@ -89,12 +115,15 @@ struct Access {
     }
   }
   TW_INLINE static void move_lane(const Op* op, char* frame, uint8_t* at, uint32_t lane) {
-    if constexpr (kStore) store_lane(op, frame, at, lane);
-    else load_lane(op, frame, at, lane);
+    if constexpr (kStore)
+      store_lane(op, frame, at, lane);
+    else
+      load_lane(op, frame, at, lane);
   }
 
   // Consecutive elements <-> `count` lanes from `lane` on.
-  template <uint32_t kCount> TW_INLINE static void move_run(const Op* op, char* frame, uint8_t* at, uint32_t lane) {
+  template <uint32_t kCount>
+  TW_INLINE static void move_run(const Op* op, char* frame, uint8_t* at, uint32_t lane) {
     static_assert(N == 1, "runs of vectors go lane by lane");
     Slot* slot = reinterpret_cast<Slot*>(frame + op->d) + lane;
     if constexpr (!kStore) {
@@ -121,7 +150,8 @@ struct Access {
   }
 
   // Spreads one loaded element over `count` lanes.
-  template <uint32_t kCount> TW_INLINE static void spread(const Op* op, char* frame, const uint8_t* from, uint32_t lane) {
+  template <uint32_t kCount>
+  TW_INLINE static void spread(const Op* op, char* frame, const uint8_t* from, uint32_t lane) {
     for (int j = 0; j < N; ++j) {
       Memory value;
       __builtin_memcpy(&value, from + j * sizeof(Memory), sizeof(Memory));
@@ -137,7 +167,8 @@ struct Access {
     if constexpr (kForm == AddressForm::uniform) {
       uint32_t first_lane = kMasked ? uint32_t(__builtin_ctz(warp->active)) : 0;
       uint8_t* at = checked(op, warp, A(addresses[0] + offset), first_lane);
-      if (!at) [[unlikely]] return fail(op, frame, warp);
+      if (!at) [[unlikely]]
+        return fail(op, frame, warp);
       if constexpr (kSpace == AccessSpace::local || kSpace == AccessSpace::generic) {
         // Local memory: the same address is another place for each lane.
         uint32_t active = kMasked ? warp->active : kFullMask;
@@ -145,7 +176,8 @@ struct Access {
           uint32_t lane = uint32_t(__builtin_ctz(active));
           active &= active - 1;
           at = checked(op, warp, A(addresses[0] + offset), lane);
-          if (!at) [[unlikely]] return fail(op, frame, warp);
+          if (!at) [[unlikely]]
+            return fail(op, frame, warp);
           if constexpr (kUniformValue && !kStore) {
             Memory value;
             __builtin_memcpy(&value, at, sizeof(Memory));
@@ -156,7 +188,8 @@ struct Access {
           }
         }
       } else if constexpr (kStore) {
-        store_lane(op, frame, at, kMasked ? 31u - uint32_t(__builtin_clz(warp->active)) : kLanes - 1);
+        store_lane(op, frame, at,
+                   kMasked ? 31u - uint32_t(__builtin_clz(warp->active)) : kLanes - 1);
       } else if constexpr (kUniformValue) {
         for (int j = 0; j < N; ++j) {
           Memory value;
@@ -177,21 +210,29 @@ struct Access {
       }
     } else if constexpr (kForm == AddressForm::broadcast) {
       uint8_t* low = checked(op, warp, A(addresses[0] + offset), 0);
-      if (!low) [[unlikely]] return fail(op, frame, warp);
+      if (!low) [[unlikely]]
+        return fail(op, frame, warp);
       spread<kHalf>(op, frame, low, 0);
       uint8_t* high = checked(op, warp, A(addresses[kHalf] + offset), kHalf);
-      if (!high) [[unlikely]] return fail(op, frame, warp);
+      if (!high) [[unlikely]]
+        return fail(op, frame, warp);
       spread<kHalf>(op, frame, high, kHalf);
     } else if constexpr (kForm == AddressForm::unit) {
-      uint8_t* low = checked_run(op, warp, A(addresses[0] + offset), A(addresses[kHalf - 1] + offset), kHalf);
-      if (!low) [[unlikely]] return lanes(op, frame, warp);
+      uint8_t* low =
+          checked_run(op, warp, A(addresses[0] + offset), A(addresses[kHalf - 1] + offset), kHalf);
+      if (!low) [[unlikely]]
+        return lanes(op, frame, warp);
       move_run<kHalf>(op, frame, low, 0);
-      uint8_t* high = checked_run(op, warp, A(addresses[kHalf] + offset), A(addresses[kLanes - 1] + offset), kHalf);
-      if (!high) [[unlikely]] return lanes(op, frame, warp);
+      uint8_t* high = checked_run(op, warp, A(addresses[kHalf] + offset),
+                                  A(addresses[kLanes - 1] + offset), kHalf);
+      if (!high) [[unlikely]]
+        return lanes(op, frame, warp);
       move_run<kHalf>(op, frame, high, kHalf);
     } else if constexpr (kForm == AddressForm::unit_warp) {
-      uint8_t* at = checked_run(op, warp, A(addresses[0] + offset), A(addresses[kLanes - 1] + offset), kLanes);
-      if (!at) [[unlikely]] return lanes(op, frame, warp);
+      uint8_t* at = checked_run(op, warp, A(addresses[0] + offset),
+                                A(addresses[kLanes - 1] + offset), kLanes);
+      if (!at) [[unlikely]]
+        return lanes(op, frame, warp);
       move_run<kLanes>(op, frame, at, 0);
     } else {
       return lanes(op, frame, warp);
@@ -199,7 +240,8 @@ struct Access {
     TW_NEXT;
   }
 
-  // Any addresses. With a full mask the lanes' range is checked once where it lies in one allocation.
+  // Any addresses. With a full mask the lanes' range is checked once where it lies in one
+  // allocation.
   static const Op* lanes(TW_HANDLER_ARGS) {
     const A* addresses = reinterpret_cast<const A*>(frame + op->a);
     const A offset = A(op->imm);
@@ -222,13 +264,16 @@ struct Access {
         } else {
           SiteCache& cache = warp->sites[op->site];
           inside = A(least) - cache.low <= cache.span && A(most) - cache.low <= cache.span;
-          if (!inside) inside = locate(warp, op->site, A(least), kBytes) && A(most) - cache.low <= cache.span;
+          if (!inside)
+            inside = locate(warp, op->site, A(least), kBytes) && A(most) - cache.low <= cache.span;
           base = reinterpret_cast<uint8_t*>(cache.bias);
         }
         if (inside) [[likely]] {
-          if constexpr (E == Element::b32 && N == 4) move_quads(op, frame, base, addresses, offset);
+          if constexpr (E == Element::b32 && N == 4)
+            move_quads(op, frame, base, addresses, offset);
           else
-            for (uint32_t l = 0; l < kLanes; ++l) move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
+            for (uint32_t l = 0; l < kLanes; ++l)
+              move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
           TW_NEXT;
         }
       }
@@ -238,22 +283,26 @@ struct Access {
       uint32_t lane = uint32_t(__builtin_ctz(active));
       active &= active - 1;
       uint8_t* at = checked(op, warp, A(addresses[lane] + offset), lane);
-      if (!at) [[unlikely]] return fail(op, frame, warp);
+      if (!at) [[unlikely]]
+        return fail(op, frame, warp);
       move_lane(op, frame, at, lane);
     }
     TW_NEXT;
   }
 
   // Four lanes' 16-byte vectors at a time, transposed in registers.
-  TW_INLINE static void move_quads(const Op* op, char* frame, uint8_t* base, const A* addresses, A offset) {
+  TW_INLINE static void move_quads(const Op* op, char* frame, uint8_t* base, const A* addresses,
+                                   A offset) {
     typedef uint32_t Quad __attribute__((vector_size(16)));
     for (uint32_t l = 0; l < kLanes; l += 4) {
       Quad r[4], t[4];
       auto place = [&](uint32_t i) { return base + uintptr_t(A(addresses[l + i] + offset)); };
       auto slot = [&](int j) { return frame + value_slot(op, j) + 4 * l; };
       for (int i = 0; i < 4; ++i) {
-        if constexpr (kStore) __builtin_memcpy(&r[i], slot(i), 16);
-        else __builtin_memcpy(&r[i], place(uint32_t(i)), 16);
+        if constexpr (kStore)
+          __builtin_memcpy(&r[i], slot(i), 16);
+        else
+          __builtin_memcpy(&r[i], place(uint32_t(i)), 16);
       }
       t[0] = __builtin_shuffle(r[0], r[1], Quad{0, 4, 1, 5});
       t[1] = __builtin_shuffle(r[0], r[1], Quad{2, 6, 3, 7});
@@ -264,8 +313,10 @@ struct Access {
       r[2] = __builtin_shuffle(t[1], t[3], Quad{0, 1, 4, 5});
       r[3] = __builtin_shuffle(t[1], t[3], Quad{2, 3, 6, 7});
       for (int i = 0; i < 4; ++i) {
-        if constexpr (kStore) __builtin_memcpy(place(uint32_t(i)), &r[i], 16);
-        else __builtin_memcpy(slot(i), &r[i], 16);
+        if constexpr (kStore)
+          __builtin_memcpy(place(uint32_t(i)), &r[i], 16);
+        else
+          __builtin_memcpy(slot(i), &r[i], 16);
       }
     }
   }
@@ -275,33 +326,44 @@ struct Access {
 
 template <Element E, int N, AccessSpace kSpace, bool kStore, bool kMasked>
 Handler pick_form(const MemoryKey& key) {
-  // Full-mask forms other than `lanes` exist for global and shared memory; the rest goes lane by lane.
+  // Full-mask forms other than `lanes` exist for global and shared memory; the rest goes lane by
+  // lane.
   constexpr bool kForms = kSpace == AccessSpace::global || kSpace == AccessSpace::shared;
   if (key.form == AddressForm::uniform) {
-    if (key.uniform_value && (N == 1 || !kStore)) return Access<E, N, kSpace, AddressForm::uniform, kStore, kMasked, true>::run;
+    if (key.uniform_value && (N == 1 || !kStore))
+      return Access<E, N, kSpace, AddressForm::uniform, kStore, kMasked, true>::run;
     return Access<E, N, kSpace, AddressForm::uniform, kStore, kMasked, false>::run;
   }
   if constexpr (kForms && !kMasked && !kStore) {
-    if (key.form == AddressForm::broadcast) return Access<E, N, kSpace, AddressForm::broadcast, false, false, false>::run;
+    if (key.form == AddressForm::broadcast)
+      return Access<E, N, kSpace, AddressForm::broadcast, false, false, false>::run;
   }
   if constexpr (kForms && !kMasked && N == 1) {
     if (kStore && key.uniform_value) {
-      if (key.form == AddressForm::unit) return Access<E, N, kSpace, AddressForm::unit, kStore, false, true>::run;
-      if (key.form == AddressForm::unit_warp) return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, true>::run;
+      if (key.form == AddressForm::unit)
+        return Access<E, N, kSpace, AddressForm::unit, kStore, false, true>::run;
+      if (key.form == AddressForm::unit_warp)
+        return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, true>::run;
     } else {
-      if (key.form == AddressForm::unit) return Access<E, N, kSpace, AddressForm::unit, kStore, false, false>::run;
-      if (key.form == AddressForm::unit_warp) return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, false>::run;
+      if (key.form == AddressForm::unit)
+        return Access<E, N, kSpace, AddressForm::unit, kStore, false, false>::run;
+      if (key.form == AddressForm::unit_warp)
+        return Access<E, N, kSpace, AddressForm::unit_warp, kStore, false, false>::run;
     }
   }
   if constexpr (kStore && N == 1) {
-    if (key.uniform_value) return Access<E, N, kSpace, AddressForm::lanes, kStore, kMasked, true>::run;
+    if (key.uniform_value)
+      return Access<E, N, kSpace, AddressForm::lanes, kStore, kMasked, true>::run;
   }
   return Access<E, N, kSpace, AddressForm::lanes, kStore, kMasked, false>::run;
 }
 
 template <Element E, int N, AccessSpace kSpace> Handler pick_kind(const MemoryKey& key) {
-  if (key.store) return key.masked ? pick_form<E, N, kSpace, true, true>(key) : pick_form<E, N, kSpace, true, false>(key);
-  return key.masked ? pick_form<E, N, kSpace, false, true>(key) : pick_form<E, N, kSpace, false, false>(key);
+  if (key.store)
+    return key.masked ? pick_form<E, N, kSpace, true, true>(key)
+                      : pick_form<E, N, kSpace, true, false>(key);
+  return key.masked ? pick_form<E, N, kSpace, false, true>(key)
+                    : pick_form<E, N, kSpace, false, false>(key);
 }
 
 template <Element E, int N> Handler pick_space(const MemoryKey& key) {
@@ -323,11 +385,12 @@ template <Element E> Handler pick_count(const MemoryKey& key) {
 
 // ---- fused inner products ----
 
-// d = c + sum of shared[a + ao_i] * shared[b + bo_i], in order, each step one fused multiply-add. The
-// accumulators stay in registers; the two runs of addresses are checked at their ends.
+// d = c + sum of shared[a + ao_i] * shared[b + bo_i], in order, each step one fused multiply-add.
+// The accumulators stay in registers; the two runs of addresses are checked at their ends.
 template <AddressForm kA, AddressForm kB> struct Dot {
   static constexpr bool kUnitA = kA == AddressForm::unit, kUnitB = kB == AddressForm::unit;
-  template <bool kUnit> TW_INLINE static bool inside(const Warp* warp, uint32_t address, int32_t low, int32_t high) {
+  template <bool kUnit>
+  TW_INLINE static bool inside(const Warp* warp, uint32_t address, int32_t low, int32_t high) {
     uint32_t first = address + uint32_t(low);
     uint64_t end = uint64_t(first) + uint32_t(high - low) + (kUnit ? kHalf * 4 : 4);
     return (address & 3) == 0 && end <= warp->shared_bytes;
@@ -342,12 +405,16 @@ template <AddressForm kA, AddressForm kB> struct Dot {
     const DotRow* row = static_cast<const DotRow*>(op->extra);
     const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
     const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);
-    for (uint32_t h = 0; h < kLanes; h += kHalf)  // a failed check: the unfused code follows and names the lane
-      if (!inside<kUnitA>(warp, a[h], row->a_low, row->a_high) || !inside<kUnitB>(warp, b[h], row->b_low, row->b_high)) [[unlikely]] return apart(op, frame, warp);
+    for (uint32_t h = 0; h < kLanes;
+         h += kHalf)  // a failed check: the unfused code follows and names the lane
+      if (!inside<kUnitA>(warp, a[h], row->a_low, row->a_high) ||
+          !inside<kUnitB>(warp, b[h], row->b_low, row->b_high)) [[unlikely]]
+        return apart(op, frame, warp);
     constexpr uint32_t kPart = kHalf / kVectorFloats;  // vectors a half-warp
     FloatVector low[kPart], high[kPart];
     const float* c = reinterpret_cast<const float*>(frame + op->c);
-    for (uint32_t v = 0; v < kPart; ++v) low[v] = load(c + v * kVectorFloats), high[v] = load(c + kHalf + v * kVectorFloats);
+    for (uint32_t v = 0; v < kPart; ++v)
+      low[v] = load(c + v * kVectorFloats), high[v] = load(c + kHalf + v * kVectorFloats);
     const uint8_t* a0 = warp->shared + a[0];
     const uint8_t* a1 = warp->shared + a[kHalf];
     const uint8_t* b0 = warp->shared + b[0];
@@ -355,11 +422,15 @@ template <AddressForm kA, AddressForm kB> struct Dot {
     const uint32_t count = row->count;
     for (uint32_t i = 0; i < count; ++i) {
       const int32_t ao = row->terms[i].a_offset, bo = row->terms[i].b_offset;
-      for (uint32_t v = 0; v < kPart; ++v) low[v] = multiply_add(term<kUnitA>(a0 + ao, v), term<kUnitB>(b0 + bo, v), low[v]);
-      for (uint32_t v = 0; v < kPart; ++v) high[v] = multiply_add(term<kUnitA>(a1 + ao, v), term<kUnitB>(b1 + bo, v), high[v]);
+      for (uint32_t v = 0; v < kPart; ++v)
+        low[v] = multiply_add(term<kUnitA>(a0 + ao, v), term<kUnitB>(b0 + bo, v), low[v]);
+      for (uint32_t v = 0; v < kPart; ++v)
+        high[v] = multiply_add(term<kUnitA>(a1 + ao, v), term<kUnitB>(b1 + bo, v), high[v]);
     }
     float* d = reinterpret_cast<float*>(frame + op->d);
-    for (uint32_t v = 0; v < kPart; ++v) store(d + v * kVectorFloats, canonical(low[v])), store(d + kHalf + v * kVectorFloats, canonical(high[v]));
+    for (uint32_t v = 0; v < kPart; ++v)
+      store(d + v * kVectorFloats, canonical(low[v])),
+          store(d + kHalf + v * kVectorFloats, canonical(high[v]));
     TW_GO(op->target);
   }
 };

@@ -12,8 +12,8 @@ namespace tw::emu {
 // What a lane moves. 8-bit values live in 16-bit slots.
 enum class Element : uint8_t { u8, s8, b16, b32, b64, count };
 
-// What decode knows about the lanes' addresses. Facts of the static stride analysis hold modulo 2^32
-// or 2^64; the handlers check both ends of a run, which is where a wrapped one shows.
+// What decode knows about the lanes' addresses. Facts of the static stride analysis hold modulo
+// 2^32 or 2^64; the handlers check both ends of a run, which is where a wrapped one shows.
 enum class AddressForm : uint8_t {
   uniform,    // one scalar slot
   broadcast,  // equal over each half-warp
@@ -32,7 +32,7 @@ struct MemoryKey {
   AccessSpace space = AccessSpace::global;
   Element element = Element::b32;
   AddressForm form = AddressForm::lanes;
-  uint8_t elements = 1;        // 1, 2, 4
+  uint8_t elements = 1;  // 1, 2, 4
 };
 
 // Op fields: a = address slot (64-bit for global and generic, 32-bit for shared and local), imm =
@@ -40,30 +40,38 @@ struct MemoryKey {
 using MemoryHandlerTable = Handler (*)(const MemoryKey& key);
 
 // Two shared loads and the FMA that consumes them: one row of a fused inner product.
-struct DotTerm { int32_t a_offset, b_offset; };
+struct DotTerm {
+  int32_t a_offset, b_offset;
+};
 struct DotRow {
   uint32_t count = 0;
   int32_t a_low = 0, a_high = 0, b_low = 0, b_high = 0;  // smallest and largest offsets
-  DotTerm terms[1];  // `count` of them
+  DotTerm terms[1];                                      // `count` of them
 };
 // Op fields: a, b = 32-bit address slots, c = addend, d = destination, extra = DotRow*.
 // nullptr if there is no fused handler for these forms.
 using DotHandlerTable = Handler (*)(AddressForm a, AddressForm b);
 
 // A run of independent f32 FMAs on lane slots: extra = FmaRow*.
-struct FmaTerm { uint32_t d, a, b, c; };
+struct FmaTerm {
+  uint32_t d, a, b, c;
+};
 struct FmaRow {
   uint32_t count = 0;
   FmaTerm terms[1];
 };
 
-// ---- called by the handlers (memory_access.cpp); out of line, the same for every instruction set ----
+// ---- called by the handlers (memory_access.cpp); out of line, the same for every instruction set
+// ----
 
-// Finds the allocation that holds [address, address + bytes) and fills the site's cache; false if none.
+// Finds the allocation that holds [address, address + bytes) and fills the site's cache; false if
+// none.
 bool locate(Warp* warp, uint32_t site, uint64_t address, uint32_t bytes);
 // Host address of one lane's access in any space, or nullptr.
-uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes, uint32_t lane);
-// Records the fault of the first lane in `mask` whose access fails; returns nullptr, which stops the warp.
+uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes,
+                      uint32_t lane);
+// Records the fault of the first lane in `mask` whose access fails; returns nullptr, which stops
+// the warp.
 const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& key);
 
 }  // namespace tw::emu

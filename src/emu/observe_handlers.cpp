@@ -19,8 +19,8 @@ uint32_t value_slot(const Op& op, uint32_t element) {
 // Slots are 2 bytes wide for 8- and 16-bit elements.
 uint32_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
 
-// Handlers leave the upper halves of vector registers dirty, which makes every SSE instruction of an
-// observer slow. They keep nothing in vector registers between instructions.
+// Handlers leave the upper halves of vector registers dirty, which makes every SSE instruction of
+// an observer slow. They keep nothing in vector registers between instructions.
 inline void leave_vector_code() {
 #if defined(__x86_64__)
   static const bool avx = __builtin_cpu_supports("avx");
@@ -81,8 +81,7 @@ inline void leave_vector_code() {
   return memory + 1;
 }
 
-template <AccessKind kKind>
-const Op* observe_access(TW_HANDLER_ARGS) {
+template <AccessKind kKind> const Op* observe_access(TW_HANDLER_ARGS) {
   const uint32_t lanes = warp->active;
   const uint32_t kept = ask(op, frame, warp);
   if constexpr (kKind == AccessKind::atomic) {
@@ -109,8 +108,7 @@ uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32
   return reinterpret_cast<const uint32_t*>(frame + offset)[(op->flags & flag) ? 0 : lane];
 }
 
-template <bool kWaits>
-const Op* observe_barrier(TW_HANDLER_ARGS) {
+template <bool kWaits> const Op* observe_barrier(TW_HANDLER_ARGS) {
   const uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   const uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
   warp->cta->observer->barrier_arrive(*warp->cta, *warp, op->site, id,
@@ -119,8 +117,7 @@ const Op* observe_barrier(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
-template <bool kSync>
-const Op* observe_members(TW_HANDLER_ARGS) {
+template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
   const uint32_t members =
       scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(warp->active)));
   if constexpr (kSync)
@@ -136,8 +133,7 @@ const Op* observe_fence(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
-template <bool kGuarded>
-const Op* observe_exit(TW_HANDLER_ARGS) {
+template <bool kGuarded> const Op* observe_exit(TW_HANDLER_ARGS) {
   uint32_t lanes = warp->active;
   if constexpr (kGuarded) {
     uint32_t p = *reinterpret_cast<const uint32_t*>(frame + op->a);

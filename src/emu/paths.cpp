@@ -1,11 +1,12 @@
-// Divergence within a warp. Lanes that part at a branch become paths; they meet again at the branch's
-// post-dominator, where a Join waits for all of them. That is the convergence people expect; forward
-// progress (Volta and later) asks for more: lanes that spin until diverged lanes of the same warp do
-// something must not keep those waiting. So when the running path has used up its fuel, another path
-// gets its turn, and if there is only one because the rest waits at a join, the waiting lanes are let go.
+// Divergence within a warp. Lanes that part at a branch become paths; they meet again at the
+// branch's post-dominator, where a Join waits for all of them. That is the convergence people
+// expect; forward progress (Volta and later) asks for more: lanes that spin until diverged lanes of
+// the same warp do something must not keep those waiting. So when the running path has used up its
+// fuel, another path gets its turn, and if there is only one because the rest waits at a join, the
+// waiting lanes are let go.
 //
-// From then on the warp is "split": convergent code runs more than once, and each path keeps its own
-// copy of the warp-uniform registers.
+// From then on the warp is "split": convergent code runs more than once, and each path keeps its
+// own copy of the warp-uniform registers.
 #include <cstdlib>
 #include <cstring>
 
@@ -20,7 +21,8 @@ int32_t new_join(Warp& warp, uint32_t block, uint32_t expected) {
     warp.joins[i] = Join{block, expected, 0, warp.join, true};
     return i;
   }
-  return -1;  // every live join waits for different lanes or lies deeper: at most one a lane and a nesting level
+  return -1;  // every live join waits for different lanes or lies deeper: at most one a lane and a
+              // nesting level
 }
 
 uint64_t* copy_uniforms(const Warp& warp) {
@@ -46,7 +48,9 @@ const Op* take(Warp& warp, uint32_t i) {
   return path.pc;
 }
 
-bool complete(const Warp& warp, const Join& join) { return (join.expected & ~(join.arrived | warp.exited)) == 0; }
+bool complete(const Warp& warp, const Join& join) {
+  return (join.expected & ~(join.arrived | warp.exited)) == 0;
+}
 
 }  // namespace
 

@@ -1,9 +1,10 @@
 // A kernel decoded for one block shape: what the warps execute.
 //
-// Two instruction arrays hold the same blocks: `full` for warps whose 32 lanes all take part, `masked`
-// for the rest. They differ in length, so places are exchanged only at block starts. The block shape
-// is known (%ntid is a constant, %tid.y is uniform when the rows are whole warps, ...); grid size and
-// parameter values are not: they lie in the uniform area and change from launch to launch.
+// Two instruction arrays hold the same blocks: `full` for warps whose 32 lanes all take part,
+// `masked` for the rest. They differ in length, so places are exchanged only at block starts. The
+// block shape is known (%ntid is a constant, %tid.y is uniform when the rows are whole warps, ...);
+// grid size and parameter values are not: they lie in the uniform area and change from launch to
+// launch.
 #pragma once
 
 #include <array>
@@ -22,14 +23,38 @@ namespace tw::emu {
 
 // The first slots of every frame's uniform area (8 bytes each).
 enum UniformSlot : uint32_t {
-  kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ, kWarpId, kGridId, kSmId, kDynamicShared,
-  kEnvreg1, kEnvreg2,  // address of a cooperative launch's workspace, high and low word
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kWarpId,
+  kGridId,
+  kSmId,
+  kDynamicShared,
+  kEnvreg1,
+  kEnvreg2,  // address of a cooperative launch's workspace, high and low word
   kFirstFree
 };
 
 // Lane slots that are filled once per CTA object.
-enum class LaneInit : uint8_t { tid_x, tid_y, tid_z, lane_id, lanemask_eq, lanemask_lt, lanemask_le, lanemask_gt, lanemask_ge };
-struct LaneInitSlot { LaneInit what; uint32_t offset; bool uniform; };
+enum class LaneInit : uint8_t {
+  tid_x,
+  tid_y,
+  tid_z,
+  lane_id,
+  lanemask_eq,
+  lanemask_lt,
+  lanemask_le,
+  lanemask_gt,
+  lanemask_ge
+};
+struct LaneInitSlot {
+  LaneInit what;
+  uint32_t offset;
+  bool uniform;
+};
 
 struct Site {
   const ptx::Function* function = nullptr;
@@ -49,31 +74,35 @@ struct Program {
   std::vector<Block> blocks;
   std::vector<Site> sites;
   uint32_t frame_bytes = 0;
-  uint32_t uniform_bytes = 0;             // of the frame's uniform area
-  uint32_t private_begin = 0, private_end = 0;  // uniform registers: what paths keep apart once a warp has split
-  uint32_t parameter_offset = 0;          // where the kernel's parameters lie in the uniform area
+  uint32_t uniform_bytes = 0;  // of the frame's uniform area
+  uint32_t private_begin = 0,
+           private_end = 0;       // uniform registers: what paths keep apart once a warp has split
+  uint32_t parameter_offset = 0;  // where the kernel's parameters lie in the uniform area
   uint32_t parameter_bytes = 0;
   std::vector<std::pair<uint32_t, uint64_t>> constants;  // uniform offset -> value
   std::vector<LaneInitSlot> lane_inits;
   uint64_t static_shared_bytes = 0;
-  uint64_t local_bytes = 0;               // a thread
-  bool parameters_addressed = false;      // the kernel takes a parameter's address: it must lie in memory
+  uint64_t local_bytes = 0;  // a thread
+  bool parameters_addressed =
+      false;  // the kernel takes a parameter's address: it must lie in memory
   uint32_t parameter_address_offset = 0;  // uniform slot that holds that address
-  // Order-dependent: results can depend on the order of CTAs (floating atomics, atomics whose result is
-  // used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
+  // Order-dependent: results can depend on the order of CTAs (floating atomics, atomics whose
+  // result is used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
   bool order_dependent = false;
-  uint8_t observed = 0;                   // ObservedEvents it was decoded for
-  uint32_t registers = 0;                 // estimate: 32-bit registers live at once
+  uint8_t observed = 0;                      // ObservedEvents it was decoded for
+  uint32_t registers = 0;                    // estimate: 32-bit registers live at once
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };
 
-// By Module::variables index: whether the kernel, or a function it calls, names the variable. nvcc puts the
-// shared arrays of all kernels at module scope; a CTA has room for those of its own kernel only.
+// By Module::variables index: whether the kernel, or a function it calls, names the variable. nvcc
+// puts the shared arrays of all kernels at module scope; a CTA has room for those of its own kernel
+// only.
 std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function& kernel);
 
 // Where a module's symbols are: filled by the loader.
 struct SymbolAddresses {
-  std::vector<uint64_t> variables;  // by Module::variables index; generic address (global, constant) or shared offset
+  std::vector<uint64_t>
+      variables;  // by Module::variables index; generic address (global, constant) or shared offset
 };
 
 struct DecodeOptions {
@@ -88,14 +117,20 @@ struct Target {
   Handler (*memory)(const MemoryKey&);
   Handler (*dot)(AddressForm, AddressForm);
 };
-const Target& host_target();                       // the best this machine runs; TILEWRIGHT_TARGET overrides
+const Target& host_target();  // the best this machine runs; TILEWRIGHT_TARGET overrides
 std::vector<const Target*> supported_targets();
 
 // The error is an unsupported or malformed instruction, with its PTX line.
-Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function, const SymbolAddresses& symbols, const DecodeOptions& options, const Target& target);
+Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function,
+                                        const SymbolAddresses& symbols,
+                                        const DecodeOptions& options, const Target& target);
 
 // "kernel.cu:12: ld.global.f32 %f1, [%rd4]": for messages.
-struct SitePlace { std::string file; uint32_t line = 0; std::string text; };
+struct SitePlace {
+  std::string file;
+  uint32_t line = 0;
+  std::string text;
+};
 SitePlace place_of(const Program& program, uint32_t site);
 
 }  // namespace tw::emu

@@ -1,7 +1,7 @@
-// Copies of single-definition registers disappear, and instructions on constants alone are run now, by
-// the row's own scalar handler: folding cannot differ from execution. PTX from a compiler is nearly in
-// SSA form, so this removes the parameter loads, address conversions and block-shape arithmetic that a
-// warp would otherwise repeat.
+// Copies of single-definition registers disappear, and instructions on constants alone are run now,
+// by the row's own scalar handler: folding cannot differ from execution. PTX from a compiler is
+// nearly in SSA form, so this removes the parameter loads, address conversions and block-shape
+// arithmetic that a warp would otherwise repeat.
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
 #include "isa/lane_rows.h"
@@ -62,9 +62,12 @@ void simplify(Decoding& d) {
   auto resolve = [&](Source& s) {
     while (!s.constant && s.reg != kNoReg) {
       const IrRegister& r = d.registers[s.reg];
-      if (r.constant) s = Source{true, r.value, kNoReg};
-      else if (r.copy_of != kNoReg) s.reg = r.copy_of;
-      else break;
+      if (r.constant)
+        s = Source{true, r.value, kNoReg};
+      else if (r.copy_of != kNoReg)
+        s.reg = r.copy_of;
+      else
+        break;
     }
   };
   // One pass suffices for definitions that come before their uses in the text; a second one catches

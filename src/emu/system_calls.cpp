@@ -1,6 +1,6 @@
 // What the CUDA device runtime provides to kernels as functions: printf (vprintf), assert
-// (__assertfail), malloc and free. Arguments lie in .param variables of the calling thread, which the
-// decoder put into local memory: the Op's sources are their offsets.
+// (__assertfail), malloc and free. Arguments lie in .param variables of the calling thread, which
+// the decoder put into local memory: the Op's sources are their offsets.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -29,11 +29,13 @@ struct Thread {
   // A .param variable of this thread.
   template <class T> T parameter(uint64_t offset) const {
     T value{};
-    if (const uint8_t* at = lane_pointer(warp, AccessSpace::local, offset, sizeof(T), lane)) std::memcpy(&value, at, sizeof(T));
+    if (const uint8_t* at = lane_pointer(warp, AccessSpace::local, offset, sizeof(T), lane))
+      std::memcpy(&value, at, sizeof(T));
     return value;
   }
   template <class T> void set_parameter(uint64_t offset, T value) const {
-    if (uint8_t* at = lane_pointer(warp, AccessSpace::local, offset, sizeof(T), lane)) std::memcpy(at, &value, sizeof(T));
+    if (uint8_t* at = lane_pointer(warp, AccessSpace::local, offset, sizeof(T), lane))
+      std::memcpy(at, &value, sizeof(T));
   }
   std::string string(uint64_t address) const {
     std::string text;
@@ -49,9 +51,10 @@ uint64_t constant_source(const MachineOperands& o, const char* frame, uint32_t i
   return value;
 }
 
-// Formats as device printf does: the arguments lie one after the other, aligned to their size, char and
-// short widened to int, float to double.
-std::string formatted(const Thread& thread, uint64_t format_address, uint64_t arguments, int& printed) {
+// Formats as device printf does: the arguments lie one after the other, aligned to their size, char
+// and short widened to int, float to double.
+std::string formatted(const Thread& thread, uint64_t format_address, uint64_t arguments,
+                      int& printed) {
   std::string format = thread.string(format_address), out;
   uint64_t at = arguments;
   printed = 0;
@@ -90,8 +93,10 @@ std::string formatted(const Thread& thread, uint64_t format_address, uint64_t ar
     }
     std::string plain;
     for (char c : spec.substr(0, spec.size() - 1))
-      if (c == 'l' || c == 'h' || c == 'z' || c == 'j' || c == 't' || c == 'L') length += c;
-      else plain += c;
+      if (c == 'l' || c == 'h' || c == 'z' || c == 'j' || c == 't' || c == 'L')
+        length += c;
+      else
+        plain += c;
     bool wide = length == "l" || length == "ll" || length == "z" || length == "j" || length == "t";
     int n = 0;
     ++printed;
@@ -99,11 +104,14 @@ std::string formatted(const Thread& thread, uint64_t format_address, uint64_t ar
       case 'd':
       case 'i': {
         long long v = 0;
-        if (wide) next(v);
+        if (wide)
+          next(v);
         else {
           int narrow = 0;
           next(narrow);
-          v = length == "h" ? short(narrow) : length == "hh" ? static_cast<signed char>(narrow) : narrow;
+          v = length == "h"    ? short(narrow)
+              : length == "hh" ? static_cast<signed char>(narrow)
+                               : narrow;
         }
         n = std::snprintf(buffer, sizeof buffer, (plain + "ll" + kind).c_str(), v);
         break;
@@ -113,11 +121,14 @@ std::string formatted(const Thread& thread, uint64_t format_address, uint64_t ar
       case 'x':
       case 'X': {
         unsigned long long v = 0;
-        if (wide) next(v);
+        if (wide)
+          next(v);
         else {
           unsigned narrow = 0;
           next(narrow);
-          v = length == "h" ? static_cast<unsigned short>(narrow) : length == "hh" ? static_cast<unsigned char>(narrow) : narrow;
+          v = length == "h"    ? static_cast<unsigned short>(narrow)
+              : length == "hh" ? static_cast<unsigned char>(narrow)
+                               : narrow;
         }
         n = std::snprintf(buffer, sizeof buffer, (plain + "ll" + kind).c_str(), v);
         break;
@@ -179,7 +190,9 @@ const Op* call_assertfail(TW_HANDLER_ARGS) {
   const auto& o = *static_cast<const MachineOperands*>(op->extra);
   uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   Thread thread{warp, lane};
-  auto argument = [&](uint32_t i) { return thread.parameter<uint64_t>(constant_source(o, frame, i)); };
+  auto argument = [&](uint32_t i) {
+    return thread.parameter<uint64_t>(constant_source(o, frame, i));
+  };
   const auto& shape = warp->cta->program.block_shape;
   uint32_t t = warp->index * kLanes + lane;
   Fault& f = warp->worker->fault;
@@ -188,7 +201,8 @@ const Op* call_assertfail(TW_HANDLER_ARGS) {
   f.line = thread.parameter<uint32_t>(constant_source(o, frame, 2));
   f.block = warp->cta->index;
   f.thread = {t % shape[0], t / shape[0] % shape[1], t / shape[0] / shape[1]};
-  f.message = fmt::format("{}: Assertion `{}` failed.", thread.string(argument(3)), thread.string(argument(0)));
+  f.message = fmt::format("{}: Assertion `{}` failed.", thread.string(argument(3)),
+                          thread.string(argument(0)));
   warp->pc = op;
   warp->state = WarpState::faulted;
   return nullptr;
@@ -199,8 +213,10 @@ const Op* call_malloc(TW_HANDLER_ARGS) {
   for_lanes(warp->active, [&](uint32_t lane) {
     Thread thread{warp, lane};
     uint64_t bytes = thread.parameter<uint64_t>(constant_source(o, frame, 0));
-    Result<uint64_t> address = warp->cta->state.memory->allocate(bytes == 0 ? 1 : bytes, AllocationKind::module, "device malloc");
-    if (o.sources > 1) thread.set_parameter<uint64_t>(constant_source(o, frame, 1), address.ok() ? *address : 0);
+    Result<uint64_t> address = warp->cta->state.memory->allocate(
+        bytes == 0 ? 1 : bytes, AllocationKind::module, "device malloc");
+    if (o.sources > 1)
+      thread.set_parameter<uint64_t>(constant_source(o, frame, 1), address.ok() ? *address : 0);
   });
   TW_NEXT;
 }

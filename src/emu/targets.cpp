@@ -8,26 +8,26 @@
 
 namespace tw::emu {
 
-#define TW_DECLARE_TARGET(NAME)                                        \
-  inline namespace NAME {                                              \
-  std::span<const LaneRowHandlers> move_lane_rows();                   \
-  std::span<const LaneRowHandlers> integer_lane_rows();                \
-  std::span<const LaneRowHandlers> divide_lane_rows();                 \
-  std::span<const LaneRowHandlers> logic_lane_rows();                  \
-  std::span<const LaneRowHandlers> bits_lane_rows();                   \
-  std::span<const LaneRowHandlers> carry_lane_rows();                  \
-  std::span<const LaneRowHandlers> video_lane_rows();                  \
-  std::span<const LaneRowHandlers> float_lane_rows();                  \
-  std::span<const LaneRowHandlers> quotient_lane_rows();               \
-  std::span<const LaneRowHandlers> special_lane_rows();                \
-  std::span<const LaneRowHandlers> half_lane_rows();                   \
-  std::span<const LaneRowHandlers> compare_lane_rows();                \
-  std::span<const LaneRowHandlers> set_lane_rows();                    \
-  std::span<const LaneRowHandlers> convert_lane_rows();                \
-  std::span<const LaneRowHandlers> convertintfloat_lane_rows();        \
-  std::span<const LaneRowHandlers> converthalf_lane_rows();            \
-  Handler memory_handler(const MemoryKey& key);                        \
-  Handler dot_handler(AddressForm a, AddressForm b);                   \
+#define TW_DECLARE_TARGET(NAME)                                 \
+  inline namespace NAME {                                       \
+  std::span<const LaneRowHandlers> move_lane_rows();            \
+  std::span<const LaneRowHandlers> integer_lane_rows();         \
+  std::span<const LaneRowHandlers> divide_lane_rows();          \
+  std::span<const LaneRowHandlers> logic_lane_rows();           \
+  std::span<const LaneRowHandlers> bits_lane_rows();            \
+  std::span<const LaneRowHandlers> carry_lane_rows();           \
+  std::span<const LaneRowHandlers> video_lane_rows();           \
+  std::span<const LaneRowHandlers> float_lane_rows();           \
+  std::span<const LaneRowHandlers> quotient_lane_rows();        \
+  std::span<const LaneRowHandlers> special_lane_rows();         \
+  std::span<const LaneRowHandlers> half_lane_rows();            \
+  std::span<const LaneRowHandlers> compare_lane_rows();         \
+  std::span<const LaneRowHandlers> set_lane_rows();             \
+  std::span<const LaneRowHandlers> convert_lane_rows();         \
+  std::span<const LaneRowHandlers> convertintfloat_lane_rows(); \
+  std::span<const LaneRowHandlers> converthalf_lane_rows();     \
+  Handler memory_handler(const MemoryKey& key);                 \
+  Handler dot_handler(AddressForm a, AddressForm b);            \
   }
 
 #if TW_HAS_PORTABLE
@@ -44,8 +44,7 @@ namespace {
 
 using GroupFunction = std::span<const LaneRowHandlers> (*)();
 
-template <const GroupFunction* kGroups>
-const LaneRowHandlers* lane_row(uint32_t row) {
+template <const GroupFunction* kGroups> const LaneRowHandlers* lane_row(uint32_t row) {
   static const std::vector<LaneRowHandlers> rows = [] {
     std::vector<LaneRowHandlers> all;
     for (size_t g = 0; g < static_cast<size_t>(isa::Group::count); ++g)
@@ -55,13 +54,16 @@ const LaneRowHandlers* lane_row(uint32_t row) {
   return &rows[row];
 }
 
-#define TW_DEFINE_TARGET(NAME)                                                                                         \
-  constexpr GroupFunction kGroups_##NAME[] = {                                                                         \
-      NAME::move_lane_rows, NAME::integer_lane_rows, NAME::divide_lane_rows, NAME::logic_lane_rows,                    \
-      NAME::bits_lane_rows, NAME::carry_lane_rows, NAME::video_lane_rows, NAME::float_lane_rows,                       \
-      NAME::quotient_lane_rows, NAME::special_lane_rows, NAME::half_lane_rows, NAME::compare_lane_rows,                \
-      NAME::set_lane_rows, NAME::convert_lane_rows, NAME::convertintfloat_lane_rows, NAME::converthalf_lane_rows};     \
-  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler, NAME::dot_handler};
+#define TW_DEFINE_TARGET(NAME)                                                              \
+  constexpr GroupFunction kGroups_##NAME[] = {                                              \
+      NAME::move_lane_rows,       NAME::integer_lane_rows, NAME::divide_lane_rows,          \
+      NAME::logic_lane_rows,      NAME::bits_lane_rows,    NAME::carry_lane_rows,           \
+      NAME::video_lane_rows,      NAME::float_lane_rows,   NAME::quotient_lane_rows,        \
+      NAME::special_lane_rows,    NAME::half_lane_rows,    NAME::compare_lane_rows,         \
+      NAME::set_lane_rows,        NAME::convert_lane_rows, NAME::convertintfloat_lane_rows, \
+      NAME::converthalf_lane_rows};                                                         \
+  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler,    \
+                                  NAME::dot_handler};
 
 #if TW_HAS_PORTABLE
 TW_DEFINE_TARGET(portable)
@@ -81,13 +83,16 @@ std::vector<const Target*> supported_targets() {
   list.push_back(&kTarget_portable);
 #endif
 #if TW_HAS_AVX2 || TW_HAS_AVX512
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi2");
 #endif
 #if TW_HAS_AVX2
   if (avx2) list.push_back(&kTarget_avx2);
 #endif
 #if TW_HAS_AVX512
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) list.push_back(&kTarget_avx512);
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    list.push_back(&kTarget_avx512);
 #endif
   return list;
 }

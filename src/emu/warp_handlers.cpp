@@ -1,6 +1,6 @@
-// Instructions that exchange values between the lanes of a warp. The `.sync` forms wait for the lanes
-// that they name: a path that arrives alone parks at the instruction until the others have come (or
-// exited), then the last one to arrive computes the result for all of them.
+// Instructions that exchange values between the lanes of a warp. The `.sync` forms wait for the
+// lanes that they name: a path that arrives alone parks at the instruction until the others have
+// come (or exited), then the last one to arrive computes the result for all of them.
 #include "emu/cta.h"
 #include "emu/machine_handlers.h"
 #include "emu/windows.h"
@@ -10,17 +10,22 @@ namespace {
 
 using isa::Field;
 
-const MachineOperands& operands(const Op* op) { return *static_cast<const MachineOperands*>(op->extra); }
+const MachineOperands& operands(const Op* op) {
+  return *static_cast<const MachineOperands*>(op->extra);
+}
 
 uint32_t mask_source(const MachineOperands& o, const char* frame, uint32_t i, uint32_t lane) {
   const uint32_t* slot = reinterpret_cast<const uint32_t*>(frame + o.s[i]);
   return slot[(o.uniform >> i) & 1 ? 0 : lane];
 }
-template <class T> T lane_source(const MachineOperands& o, const char* frame, uint32_t i, uint32_t lane) {
+template <class T>
+T lane_source(const MachineOperands& o, const char* frame, uint32_t i, uint32_t lane) {
   const T* slot = reinterpret_cast<const T*>(frame + o.s[i]);
   return slot[(o.uniform >> i) & 1 ? 0 : lane];
 }
-uint32_t predicate_source(const MachineOperands& o, const char* frame, uint32_t i) { return *reinterpret_cast<const uint32_t*>(frame + o.s[i]); }
+uint32_t predicate_source(const MachineOperands& o, const char* frame, uint32_t i) {
+  return *reinterpret_cast<const uint32_t*>(frame + o.s[i]);
+}
 
 void write_predicate(char* frame, uint32_t slot, uint32_t lanes, uint32_t value) {
   if (slot == kNoSlot) return;
@@ -28,12 +33,14 @@ void write_predicate(char* frame, uint32_t slot, uint32_t lanes, uint32_t value)
   *d = (*d & ~lanes) | (value & lanes);
 }
 
-// The lanes that the active lanes name. Lanes of one warp may name different sets (two tiles of sixteen
-// name a half each): those of all of them.
-uint32_t named_lanes(const MachineOperands& o, const char* frame, uint32_t mask_index, uint32_t active) {
+// The lanes that the active lanes name. Lanes of one warp may name different sets (two tiles of
+// sixteen name a half each): those of all of them.
+uint32_t named_lanes(const MachineOperands& o, const char* frame, uint32_t mask_index,
+                     uint32_t active) {
   if ((o.uniform >> mask_index) & 1) return mask_source(o, frame, mask_index, 0);
   uint32_t members = 0;
-  for (; active != 0; active &= active - 1) members |= mask_source(o, frame, mask_index, uint32_t(__builtin_ctz(active)));
+  for (; active != 0; active &= active - 1)
+    members |= mask_source(o, frame, mask_index, uint32_t(__builtin_ctz(active)));
   return members;
 }
 
@@ -42,14 +49,17 @@ uint32_t gather(const Op* op, Warp* warp, uint32_t members) {
   members &= ~warp->exited;
   if ((members & ~warp->active) == 0) return warp->active;
   uint32_t here = warp->active;
-  auto waits_here = [&](const Path& p) { return p.state == PathState::warp_sync && p.pc == op + 1; };
+  auto waits_here = [&](const Path& p) {
+    return p.state == PathState::warp_sync && p.pc == op + 1;
+  };
   for (uint32_t i = 0; i < warp->path_count; ++i)
     if (waits_here(warp->paths[i])) here |= warp->paths[i].mask;
   if ((members & ~here) != 0) return 0;
   uint32_t lanes = warp->active;
   for (uint32_t i = 0; i < warp->path_count; ++i) {
     Path& path = warp->paths[i];
-    if (!waits_here(path) || (path.sync_mask & ~warp->exited & ~here) != 0) continue;  // others wait on
+    if (!waits_here(path) || (path.sync_mask & ~warp->exited & ~here) != 0)
+      continue;  // others wait on
     path.state = PathState::ready;
     lanes |= path.mask;
   }
@@ -62,11 +72,12 @@ const Op* wait_for_lanes(const Op* op, char*, Warp* warp, uint32_t members) {
   return next_path(*warp);
 }
 
-// Calls body(lanes) once all named lanes are here, once for each set of lanes that name the same ones.
-// `mask_index`: the member mask, or -1 for forms without one.
-// The bodies are functions of their own: a handler with arrays among its locals could not end in a tail call.
+// Calls body(lanes) once all named lanes are here, once for each set of lanes that name the same
+// ones. `mask_index`: the member mask, or -1 for forms without one. The bodies are functions of
+// their own: a handler with arrays among its locals could not end in a tail call.
 using Together = void (*)(const MachineOperands& o, char* frame, uint32_t lanes);
-[[gnu::noinline]] void each_set(const MachineOperands& o, char* frame, uint32_t mask_index, uint32_t lanes, Together body) {
+[[gnu::noinline]] void each_set(const MachineOperands& o, char* frame, uint32_t mask_index,
+                                uint32_t lanes, Together body) {
   uint32_t masks[kLanes];  // a body may write the register that holds them
   for (uint32_t l = 0; l < kLanes; ++l) masks[l] = mask_source(o, frame, mask_index, l);
   while (lanes != 0) {
@@ -106,7 +117,8 @@ template <class F> void for_lanes(uint32_t lanes, F f) {
   uint32_t in_range = 0;
   for (uint32_t l = 0; l < kLanes; ++l) value[l] = lane_source<uint32_t>(o, frame, 0, l);
   for (uint32_t l = 0; l < kLanes; ++l) {
-    uint32_t b = lane_source<uint32_t>(o, frame, 1, l) & 31, c = lane_source<uint32_t>(o, frame, 2, l);
+    uint32_t b = lane_source<uint32_t>(o, frame, 1, l) & 31,
+             c = lane_source<uint32_t>(o, frame, 2, l);
     uint32_t clamp = c & 31, segment = (c >> 8) & 31;
     uint32_t least = l & segment, most = least | (clamp & ~segment);
     int32_t j = 0;
@@ -117,18 +129,23 @@ template <class F> void for_lanes(uint32_t lanes, F f) {
       case isa::kOpBfly: j = int32_t(l ^ b), ok = j <= int32_t(most); break;
       default: j = int32_t(least | (b & ~segment)), ok = j <= int32_t(most); break;
     }
-    if (!ok) j = int32_t(l);
-    else in_range |= 1u << l;
+    if (!ok)
+      j = int32_t(l);
+    else
+      in_range |= 1u << l;
     result[l] = value[uint32_t(j) & 31];
   }
   uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
   for_lanes(lanes, [&](uint32_t l) { d[l] = result[l]; });
   write_predicate(frame, o.d[1], lanes, in_range);
 }
-const Op* shuffle(TW_HANDLER_ARGS) { return together(op, frame, warp, operands(op).sources == 4 ? 3 : -1, shuffle_lanes); }
+const Op* shuffle(TW_HANDLER_ARGS) {
+  return together(op, frame, warp, operands(op).sources == 4 ? 3 : -1, shuffle_lanes);
+}
 
 [[gnu::noinline]] void vote_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
-  uint32_t members = o.sources == 2 ? mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes : lanes;
+  uint32_t members =
+      o.sources == 2 ? mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes : lanes;
   uint32_t ballot = predicate_source(o, frame, 0) & members;
   bool value = false;
   switch (o.mods[Field::operation]) {
@@ -143,13 +160,16 @@ const Op* shuffle(TW_HANDLER_ARGS) { return together(op, frame, warp, operands(o
   }
   write_predicate(frame, o.d[0], lanes, value ? kFullMask : 0);
 }
-const Op* vote(TW_HANDLER_ARGS) { return together(op, frame, warp, operands(op).sources == 2 ? 1 : -1, vote_lanes); }
+const Op* vote(TW_HANDLER_ARGS) {
+  return together(op, frame, warp, operands(op).sources == 2 ? 1 : -1, vote_lanes);
+}
 
 [[gnu::noinline]] void match_lanes(const MachineOperands& o, char* frame, uint32_t lanes) {
   uint32_t members = mask_source(o, frame, 1, uint32_t(__builtin_ctz(lanes))) & lanes;
   bool wide = ptx::type_bytes(o.type) == 8;
   uint64_t value[kLanes] = {};
-  for (uint32_t l = 0; l < kLanes; ++l) value[l] = wide ? lane_source<uint64_t>(o, frame, 0, l) : lane_source<uint32_t>(o, frame, 0, l);
+  for (uint32_t l = 0; l < kLanes; ++l)
+    value[l] = wide ? lane_source<uint64_t>(o, frame, 0, l) : lane_source<uint32_t>(o, frame, 0, l);
   uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
   uint32_t equal_to[kLanes] = {};
   for_lanes(members, [&](uint32_t l) {
@@ -172,12 +192,17 @@ const Op* match(TW_HANDLER_ARGS) { return together(op, frame, warp, 1, match_lan
   uint32_t sum = 0;
   for_lanes(members, [&](uint32_t l) {
     uint32_t v = lane_source<uint32_t>(o, frame, 0, l);
-    if (first) sum = v;
+    if (first)
+      sum = v;
     else {
       switch (o.mods[Field::operation]) {
         case isa::kOpAdd: sum += v; break;
-        case isa::kOpMin: sum = is_signed ? uint32_t(std::min(int32_t(sum), int32_t(v))) : std::min(sum, v); break;
-        case isa::kOpMax: sum = is_signed ? uint32_t(std::max(int32_t(sum), int32_t(v))) : std::max(sum, v); break;
+        case isa::kOpMin:
+          sum = is_signed ? uint32_t(std::min(int32_t(sum), int32_t(v))) : std::min(sum, v);
+          break;
+        case isa::kOpMax:
+          sum = is_signed ? uint32_t(std::max(int32_t(sum), int32_t(v))) : std::max(sum, v);
+          break;
         case isa::kOpAnd: sum &= v; break;
         case isa::kOpOr: sum |= v; break;
         default: sum ^= v; break;

@@ -12,7 +12,9 @@ inline constexpr uint64_t kWindowBytes = 0x0000'0000'4000'0000;  // of each
 
 // "Addresses" of device functions: numbers that only calls through pointers understand.
 inline constexpr uint64_t kFunctionWindow = 0x0000'0701'0000'0000;
-inline uint64_t function_address(uint32_t function) { return kFunctionWindow + 16 * uint64_t(function); }
+inline uint64_t function_address(uint32_t function) {
+  return kFunctionWindow + 16 * uint64_t(function);
+}
 
 inline bool in_shared_window(uint64_t address) { return address - kSharedWindow < kWindowBytes; }
 inline bool in_local_window(uint64_t address) { return address - kLocalWindow < kWindowBytes; }

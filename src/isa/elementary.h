@@ -1,6 +1,7 @@
-// Elementary functions behind the approximate instructions. Computed in double with explicit operations
-// (no fused multiply-add, no library call), so every instruction set gives the same bits; far inside the
-// manual's error bounds, and not the hardware's own bits, which are not published.
+// Elementary functions behind the approximate instructions. Computed in double with explicit
+// operations (no fused multiply-add, no library call), so every instruction set gives the same
+// bits; far inside the manual's error bounds, and not the hardware's own bits, which are not
+// published.
 //
 // Tested by tests/isa against the bounds of the PTX manual.
 #pragma once
@@ -15,7 +16,13 @@ TW_INLINE double power_of_two(double x) {
   x = x < -1000.0 ? -1000.0 : x > 1000.0 ? 1000.0 : x;
   double shifted = x + 0x1.8p52;  // the integer part now lies in the low bits
   double t = (x - (shifted - 0x1.8p52)) * 0x1.62e42fefa39efp-1;  // |t| <= ln(2)/2
-  double series = 1.0 + t * (1.0 + t * (0x1p-1 + t * (0x1.5555555555555p-3 + t * (0x1.5555555555555p-5 + t * (0x1.1111111111111p-7 + t * (0x1.6c16c16c16c17p-10 + t * 0x1.a01a01a01a01ap-13))))));
+  double series =
+      1.0 +
+      t * (1.0 +
+           t * (0x1p-1 + t * (0x1.5555555555555p-3 +
+                              t * (0x1.5555555555555p-5 +
+                                   t * (0x1.1111111111111p-7 + t * (0x1.6c16c16c16c17p-10 +
+                                                                    t * 0x1.a01a01a01a01ap-13))))));
   return bits_as<double>(bits_as<uint64_t>(series) + (bits_as<uint64_t>(shifted) << 52));
 }
 
@@ -27,19 +34,27 @@ TW_INLINE double log_two(double x) {
   double e = bits_as<double>(exponent) - (0x1p52 + 1023.0);
   double m = bits_as<double>((offset & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
   double s = (m - 1.0) / (m + 1.0), z = s * s;
-  double series = 1.0 + z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11)))));
+  double series =
+      1.0 + z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11)))));
   return e + s * series * 0x1.71547652b82fep+1;  // 2 / ln(2)
 }
 
 // sin(2 pi f) for |f| <= 1/4.
 TW_INLINE double sine_of_turn(double f) {
   double y = f * 0x1.921fb54442d18p+2, z = y * y;
-  return y * (1.0 + z * (-0x1.5555555555555p-3 + z * (0x1.1111111111111p-7 + z * (-0x1.a01a01a01a01ap-13 + z * (0x1.71de3a556c734p-19 + z * (-0x1.ae64567f544e4p-26 + z * 0x1.6124613a86d09p-33))))));
+  return y *
+         (1.0 + z * (-0x1.5555555555555p-3 +
+                     z * (0x1.1111111111111p-7 +
+                          z * (-0x1.a01a01a01a01ap-13 +
+                               z * (0x1.71de3a556c734p-19 +
+                                    z * (-0x1.ae64567f544e4p-26 + z * 0x1.6124613a86d09p-33))))));
 }
 // The angle as a fraction of a turn, in float as on the hardware: large angles lose their fraction.
 TW_INLINE double turns(float x) {
   float t = x * 0.15915494f;
-  float whole = magnitude(t) < 0x1p23f ? (t + (negative(t) ? -0x1p23f : 0x1p23f)) - (negative(t) ? -0x1p23f : 0x1p23f) : t;
+  float whole = magnitude(t) < 0x1p23f
+                    ? (t + (negative(t) ? -0x1p23f : 0x1p23f)) - (negative(t) ? -0x1p23f : 0x1p23f)
+                    : t;
   return double(t - whole);  // |.| <= 1/2; NaN for infinities
 }
 TW_INLINE float sine(float x) {

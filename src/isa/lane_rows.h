@@ -1,14 +1,15 @@
-// The list of lane rows: the instruction table's part whose bodies are pure functions of lane values.
-// A row is a struct with
+// The list of lane rows: the instruction table's part whose bodies are pure functions of lane
+// values. A row is a struct with
 //   info            what the manual says (row.h)
-//   lane<T>(m, ...) the body for `.type` = T; lane2<D, S> with two types; masks(m, ...) on predicates
+//   lane<T>(m, ...) the body for `.type` = T; lane2<D, S> with two types; masks(m, ...) on
+//   predicates
 // and, where it pays or is needed,
-//   kOperandVariants  how many of kFixed get a handler for every mix of uniform and per-lane sources
-//   kSignless         signed `.type`s share the handlers of the unsigned ones
-//   kBitsOnly         the same, and floats share those of integers: the row only moves values
-//   carry<T>          what a .cc form leaves in the condition code
-//   kReads            the Fields its body reads (others are cleared before the handler is chosen)
-//   kFixed            the Mods that get a compiled handler of their own; others go through Runtime
+//   kOperandVariants  how many of kFixed get a handler for every mix of uniform and per-lane
+//   sources kSignless         signed `.type`s share the handlers of the unsigned ones kBitsOnly the
+//   same, and floats share those of integers: the row only moves values carry<T>          what a
+//   .cc form leaves in the condition code kReads            the Fields its body reads (others are
+//   cleared before the handler is chosen) kFixed            the Mods that get a compiled handler of
+//   their own; others go through Runtime
 // To add an instruction: write the struct in the rows_*.h of its kind and add its name below.
 //
 // Tested by tests/unit/isa and, over edge values, by tests/isa.
@@ -30,29 +31,45 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-template <class... Rows> struct RowList { static constexpr size_t size = sizeof...(Rows); };
+template <class... Rows> struct RowList {
+  static constexpr size_t size = sizeof...(Rows);
+};
 
 // Groups are compiled apart (one object file each and instruction set) to share the work.
 using MoveRows = RowList<Mov, MovPred, Selp, AndPred, OrPred, XorPred, NotPred, Slct>;
-using IntegerRows = RowList<AddInt, SubInt, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, NegInt, AbsInt, MinInt, MaxInt>;
-using DivideRows = RowList<DivInt, RemInt, AddSat, SubSat, MadHiSat, MinRelu, MaxRelu, AddU16x2, AddS16x2, MinU16x2, MaxU16x2, MinS16x2, MaxS16x2, Sad, Mul24Lo, Mul24Hi, Mad24Lo, Mad24Hi, Mad24HiSat, Dp4a, Dp2aLo, Dp2aHi>;
+using IntegerRows = RowList<AddInt, SubInt, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, NegInt,
+                            AbsInt, MinInt, MaxInt>;
+using DivideRows = RowList<DivInt, RemInt, AddSat, SubSat, MadHiSat, MinRelu, MaxRelu, AddU16x2,
+                           AddS16x2, MinU16x2, MaxU16x2, MinS16x2, MaxS16x2, Sad, Mul24Lo, Mul24Hi,
+                           Mad24Lo, Mad24Hi, Mad24HiSat, Dp4a, Dp2aLo, Dp2aHi>;
 using LogicRows = RowList<Shl, Shr, And, Or, Xor, Not, Cnot, Lop3, ShfL, ShfR, Prmt, PrmtMode>;
 using BitsRows = RowList<Popc, Clz, Bfind, Brev, Fns, Bfe, Bfi, Bmsk, Szext>;
 using CarryRows = RowList<AddCc, Addc, SubCc, Subc, MadLoCc, MadHiCc, MadcLo, MadcHi>;
-using VideoRows = RowList<Vadd2, Vsub2, Vavrg2, Vabsdiff2, Vmin2, Vmax2, Vset2, Vadd4, Vsub4, Vavrg4, Vabsdiff4, Vmin4, Vmax4, Vset4>;
-using FloatRows = RowList<AddFloat, SubFloat, MulFloat, FmaFloat, MadFloat, NegFloat, AbsFloat, Copysign, Testp>;
-using QuotientRows = RowList<DivFloat, RcpFloat, SqrtFloat, DivApprox, DivFull, RcpApprox, SqrtApprox, RsqrtApprox, RcpApproxF64, RsqrtApproxF64, RsqrtApproxFtzF64>;
-using SpecialRows = RowList<Sin, Cos, Lg2, Ex2, Tanh, Ex2F16, Ex2Bf16, TanhHalf, MinFloat, MaxFloat, Min3Float, Max3Float>;
+using VideoRows = RowList<Vadd2, Vsub2, Vavrg2, Vabsdiff2, Vmin2, Vmax2, Vset2, Vadd4, Vsub4,
+                          Vavrg4, Vabsdiff4, Vmin4, Vmax4, Vset4>;
+using FloatRows =
+    RowList<AddFloat, SubFloat, MulFloat, FmaFloat, MadFloat, NegFloat, AbsFloat, Copysign, Testp>;
+using QuotientRows =
+    RowList<DivFloat, RcpFloat, SqrtFloat, DivApprox, DivFull, RcpApprox, SqrtApprox, RsqrtApprox,
+            RcpApproxF64, RsqrtApproxF64, RsqrtApproxFtzF64>;
+using SpecialRows = RowList<Sin, Cos, Lg2, Ex2, Tanh, Ex2F16, Ex2Bf16, TanhHalf, MinFloat, MaxFloat,
+                            Min3Float, Max3Float>;
 using HalfRows = RowList<AddHalf, SubHalf, MulHalf, FmaHalf, NegHalf, AbsHalf, MinHalf, MaxHalf>;
 using CompareRows = RowList<SetpInt, SetpIntBool, SetpFloat, SetpFloatBool, SetpHalf, SetpHalfBool>;
-using SetRows = RowList<Set, SetBool, SetHalf, SetHalfBool, SetF16x2, SetF16x2Bool, SetBf16x2, SetBf16x2Bool>;
-using ConvertRows = RowList<CvtIntInt, CvtF32F64, CvtF64F32, CvtF32F32, CvtF64F64, CvtPack16, CvtPack8>;
+using SetRows =
+    RowList<Set, SetBool, SetHalf, SetHalfBool, SetF16x2, SetF16x2Bool, SetBf16x2, SetBf16x2Bool>;
+using ConvertRows =
+    RowList<CvtIntInt, CvtF32F64, CvtF64F32, CvtF32F32, CvtF64F64, CvtPack16, CvtPack8>;
 using ConvertIntFloatRows = RowList<CvtFloatInt, CvtIntFloat>;
-using ConvertHalfRows = RowList<CvtHalfInt, CvtIntHalf, CvtFloatHalf, CvtHalfFloat, CvtF16F16, CvtBf16Bf16, CvtPair, CvtTf32Rna, CvtTf32, CvtF8F32, CvtF8F16, CvtF16F8>;
+using ConvertHalfRows =
+    RowList<CvtHalfInt, CvtIntHalf, CvtFloatHalf, CvtHalfFloat, CvtF16F16, CvtBf16Bf16, CvtPair,
+            CvtTf32Rna, CvtTf32, CvtF8F32, CvtF8F16, CvtF16F8>;
 
 // All groups, in the order of their row ids; the Group enumerators name the same order.
 template <class... Groups> struct GroupList {};
-using LaneGroups = GroupList<MoveRows, IntegerRows, DivideRows, LogicRows, BitsRows, CarryRows, VideoRows, FloatRows, QuotientRows, SpecialRows, HalfRows, CompareRows, SetRows, ConvertRows, ConvertIntFloatRows, ConvertHalfRows>;
+using LaneGroups = GroupList<MoveRows, IntegerRows, DivideRows, LogicRows, BitsRows, CarryRows,
+                             VideoRows, FloatRows, QuotientRows, SpecialRows, HalfRows, CompareRows,
+                             SetRows, ConvertRows, ConvertIntFloatRows, ConvertHalfRows>;
 
 template <class Row, class List> struct IndexIn;
 template <class Row, class... Rows> struct IndexIn<Row, RowList<Rows...>> {
@@ -66,8 +83,29 @@ template <class Row, class... Rows> struct IndexIn<Row, RowList<Rows...>> {
 }  // namespace TW_TARGET
 
 // Row ids: the groups one after the other, then the machine rows (machine_rows.h).
-enum class Group : uint8_t { move, integer, divide, logic, bits, carry, video, floating, quotient, special, half, compare, set, convert, convert_int_float, convert_half, count };
-template <class... Groups> constexpr std::array<size_t, sizeof...(Groups)> group_sizes(GroupList<Groups...>) { return {Groups::size...}; }
+enum class Group : uint8_t {
+  move,
+  integer,
+  divide,
+  logic,
+  bits,
+  carry,
+  video,
+  floating,
+  quotient,
+  special,
+  half,
+  compare,
+  set,
+  convert,
+  convert_int_float,
+  convert_half,
+  count
+};
+template <class... Groups>
+constexpr std::array<size_t, sizeof...(Groups)> group_sizes(GroupList<Groups...>) {
+  return {Groups::size...};
+}
 inline constexpr auto kGroupSizes = group_sizes(LaneGroups{});
 static_assert(kGroupSizes.size() == static_cast<size_t>(Group::count), "an enumerator a group");
 constexpr size_t group_base(Group g) {
@@ -78,7 +116,9 @@ constexpr size_t group_base(Group g) {
 inline constexpr size_t kLaneRows = group_base(Group::count);
 
 // The id of a row named in C++: lane_row_id<AddInt, IntegerRows>(Group::integer).
-template <class Row, class List> constexpr uint16_t lane_row_id(Group group) { return uint16_t(group_base(group) + IndexIn<Row, List>::value); }
+template <class Row, class List> constexpr uint16_t lane_row_id(Group group) {
+  return uint16_t(group_base(group) + IndexIn<Row, List>::value);
+}
 inline constexpr uint16_t kRowMov = lane_row_id<Mov, MoveRows>(Group::move);
 inline constexpr uint16_t kRowMovPred = lane_row_id<MovPred, MoveRows>(Group::move);
 inline constexpr uint16_t kRowNotPred = lane_row_id<NotPred, MoveRows>(Group::move);

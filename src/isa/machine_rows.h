@@ -1,16 +1,17 @@
-// Rows whose bodies are not lane functions: memory, control flow, warp and CTA operations. The bodies
-// live in src/emu under the row's name (Machine::ld -> emu/memory_handlers.cpp, ...).
+// Rows whose bodies are not lane functions: memory, control flow, warp and CTA operations. The
+// bodies live in src/emu under the row's name (Machine::ld -> emu/memory_handlers.cpp, ...).
 #pragma once
 
 #include "isa/row.h"
 
 namespace tw::isa {
 
+// clang-format off: one row a line, and the names in the order of the rows
 enum class Machine : uint16_t {
   ld, st, cvta_to, cvta,
   bra, ret, exit, call, trap,
   bar_sync, barrier_sync, bar_warp_sync, membar, fence,
-  bar_arrive, bar_red, bar_red_popc, barrier_arrive, barrier_red, barrier_red_popc, fence_sc, fence_proxy,
+  bar_arrive, bar_red, bar_red_popc, barrier_arrive, barrier_red, barrier_red_popc, fence_proxy,
   atom, atom_float, atom_cas, red, red_float,
   shfl_sync, shfl, vote_sync, vote_ballot_sync, vote, vote_ballot, match_any, match_all, redux, redux_logic, activemask, elect,
   mbarrier_init, mbarrier_inval, mbarrier_arrive, mbarrier_arrive_drop, mbarrier_expect_tx, mbarrier_complete_tx, mbarrier_wait, mbarrier_wait_parity, mbarrier_pending,
@@ -47,7 +48,6 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "barrier{.cta}.arrive{.aligned}", .operands = "a, b", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
     {.grammar = "barrier{.cta}.red.redop{.aligned}.type", .operands = "p, a{, b}, {!}c", .types = kPred, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
     {.grammar = "barrier{.cta}.red.popc{.aligned}.type", .operands = "d, a{, b}, {!}c", .types = kU32Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar"},
-    {.grammar = "fence.sc.scope", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
     {.grammar = "fence.proxy.proxykind", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
     {.grammar = "atom{.ordering}{.scope}{.space}.atomop{.cache}*.type", .operands = "d, [a], b", .types = kAtomTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom"},
     {.grammar = "atom{.ordering}{.scope}{.space}.add{.noftz}{.cache}*.type", .operands = "d, [a], b", .types = kAtomFloats, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom"},

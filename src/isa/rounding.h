@@ -1,5 +1,6 @@
 // Arithmetic with directed rounding (.rz .rm .rp), without changing the host's rounding mode: every
-// result is first rounded to nearest; the sign of what is missing then tells whether to take a step.
+// result is first rounded to nearest; the sign of what is missing then tells whether to take a
+// step.
 //
 // For f32 the missing part is found in double, where products are exact. For f64 it comes from
 // error-free transforms (two-sum, fused multiply-add residuals), scaled where they would underflow.
@@ -13,11 +14,17 @@ namespace tw::isa {
 inline namespace TW_TARGET {
 
 template <class T> using FloatBits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-template <class T> TW_INLINE bool negative(T x) { return (bits_as<FloatBits<T>>(x) >> (kBitsOf<T> - 1)) != 0; }
+template <class T> TW_INLINE bool negative(T x) {
+  return (bits_as<FloatBits<T>>(x) >> (kBitsOf<T> - 1)) != 0;
+}
 template <class T> TW_INLINE bool infinite(T x) { return x - x != T(0) && x == x; }
 template <class T> TW_INLINE bool finite(T x) { return x - x == T(0); }
-template <class T> TW_INLINE T outward(T x) { return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) + 1)); }
-template <class T> TW_INLINE T inward(T x) { return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) - 1)); }
+template <class T> TW_INLINE T outward(T x) {
+  return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) + 1));
+}
+template <class T> TW_INLINE T inward(T x) {
+  return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) - 1));
+}
 template <class T> TW_INLINE T next_up(T x) { return negative(x) ? inward(x) : outward(x); }
 template <class T> TW_INLINE T next_down(T x) { return negative(x) ? outward(x) : inward(x); }
 
@@ -48,12 +55,18 @@ TW_INLINE float settle_float(uint8_t rnd, double x) {
 template <class T> TW_INLINE double overflow_of(T near) { return negative(near) ? 1.0 : -1.0; }
 
 // An exact sum of zero is -0 when rounding down, unless both terms are +0.
-template <class T> TW_INLINE T zero_sum(uint8_t rnd, T sum, T x, T y) { return rnd == kRm && sum == 0 && (negative(x) || negative(y)) ? -T(0) : sum; }
+template <class T> TW_INLINE T zero_sum(uint8_t rnd, T sum, T x, T y) {
+  return rnd == kRm && sum == 0 && (negative(x) || negative(y)) ? -T(0) : sum;
+}
 
 // ---- f32 ----
 
-TW_INLINE float add_rounded(uint8_t rnd, float a, float b) { return zero_sum(rnd, settle_float(rnd, odd_sum(double(a), double(b))), a, b); }
-TW_INLINE float mul_rounded(uint8_t rnd, float a, float b) { return settle_float(rnd, double(a) * double(b)); }
+TW_INLINE float add_rounded(uint8_t rnd, float a, float b) {
+  return zero_sum(rnd, settle_float(rnd, odd_sum(double(a), double(b))), a, b);
+}
+TW_INLINE float mul_rounded(uint8_t rnd, float a, float b) {
+  return settle_float(rnd, double(a) * double(b));
+}
 TW_INLINE float fma_rounded(uint8_t rnd, float a, float b, float c) {
   double product = double(a) * double(b);
   double sum = odd_sum(product, double(c));
@@ -81,16 +94,21 @@ TW_INLINE double sum_error(double x, double y, double sum) {
 }
 TW_INLINE double add_rounded(uint8_t rnd, double a, double b) {
   double near = a + b;
-  double missing = finite(near) ? sum_error(a, b, near) : finite(a) && finite(b) ? overflow_of(near) : 0.0;
+  double missing = finite(near)             ? sum_error(a, b, near)
+                   : finite(a) && finite(b) ? overflow_of(near)
+                                            : 0.0;
   return near == 0 && missing == 0 ? zero_sum(rnd, near, a, b) : settle(rnd, near, missing);
 }
-TW_INLINE double product_sign(double a, double b) { return negative(a) != negative(b) ? -1.0 : 1.0; }
+TW_INLINE double product_sign(double a, double b) {
+  return negative(a) != negative(b) ? -1.0 : 1.0;
+}
 TW_INLINE double mul_rounded(uint8_t rnd, double a, double b) {
   double near = a * b;
   if (!finite(near)) return finite(a) && finite(b) ? settle(rnd, near, overflow_of(near)) : near;
   if (magnitude(near) > 0x1p-900) return settle(rnd, near, fused(a, b, -near));
   if (near == 0) return settle(rnd, near, a == 0 || b == 0 ? 0.0 : product_sign(a, b));
-  double smaller = magnitude(a) < magnitude(b) ? a : b, larger = magnitude(a) < magnitude(b) ? b : a;
+  double smaller = magnitude(a) < magnitude(b) ? a : b,
+         larger = magnitude(a) < magnitude(b) ? b : a;
   return settle(rnd, near, fused(smaller * 0x1p600, larger, -(near * 0x1p600)));
 }
 TW_INLINE double div_rounded(uint8_t rnd, double a, double b) {
@@ -100,8 +118,10 @@ TW_INLINE double div_rounded(uint8_t rnd, double a, double b) {
   double x = a, y = b, q = near;
   if (magnitude(a) < 0x1p-400) {  // keep the residual a - q * b away from underflow
     x *= 0x1p600;
-    if (magnitude(b) < 1) y *= 0x1p600;
-    else q *= 0x1p600;
+    if (magnitude(b) < 1)
+      y *= 0x1p600;
+    else
+      q *= 0x1p600;
   }
   double missing = fused(-q, y, x);
   return settle(rnd, near, negative(b) ? -missing : missing);
@@ -113,8 +133,8 @@ TW_INLINE double sqrt_rounded(uint8_t rnd, double a) {
   double s = near * scale;
   return settle(rnd, near, fused(-s, s, a * scale * scale));
 }
-// The sign of a sum of four doubles, exactly: an expansion of non-overlapping parts (Shewchuk), whose
-// largest part decides.
+// The sign of a sum of four doubles, exactly: an expansion of non-overlapping parts (Shewchuk),
+// whose largest part decides.
 TW_INLINE double sign_of_sum(double a, double b, double c, double d) {
   double part[4] = {};
   const double terms[4] = {a, b, c, d};
@@ -136,12 +156,14 @@ TW_INLINE double fma_rounded(uint8_t rnd, double a, double b, double c) {
   double near = fused(a, b, c);
   if (!finite(a) || !finite(b) || !finite(c)) return near;
   if (!finite(near)) return settle(rnd, near, overflow_of(near));
-  double smaller = magnitude(a) < magnitude(b) ? a : b, larger = magnitude(a) < magnitude(b) ? b : a;
+  double smaller = magnitude(a) < magnitude(b) ? a : b,
+         larger = magnitude(a) < magnitude(b) ? b : a;
   if (a == 0 || b == 0) return near == 0 ? zero_sum(rnd, near, a * b, c) : near;
   double product = a * b;
   double x = smaller, y = larger, z = c, n = near;
   if (magnitude(product) < 0x1p-800) {
-    if (magnitude(c) > 0x1p-500) return settle(rnd, near, near == c ? product_sign(a, b) : c - near);
+    if (magnitude(c) > 0x1p-500)
+      return settle(rnd, near, near == c ? product_sign(a, b) : c - near);
     x *= 0x1p400, z *= 0x1p400, n *= 0x1p400;
     if (magnitude(x * y) < 0x1p-800) {  // far below the least subnormal: only its sign counts
       x = product_sign(a, b), y = 0x1p-790;

@@ -14,7 +14,9 @@ TW_INLINE uint32_t population(uint32_t x) {
   x = (x + (x >> 4)) & 0x0f0f0f0fu;
   return (x * 0x01010101u) >> 24;
 }
-TW_INLINE uint32_t population(uint64_t x) { return population(uint32_t(x)) + population(uint32_t(x >> 32)); }
+TW_INLINE uint32_t population(uint64_t x) {
+  return population(uint32_t(x)) + population(uint32_t(x >> 32));
+}
 TW_INLINE uint32_t reverse(uint32_t x) {
   x = ((x >> 1) & 0x55555555u) | ((x & 0x55555555u) << 1);
   x = ((x >> 2) & 0x33333333u) | ((x & 0x33333333u) << 2);
@@ -22,14 +24,25 @@ TW_INLINE uint32_t reverse(uint32_t x) {
   x = ((x >> 8) & 0x00ff00ffu) | ((x & 0x00ff00ffu) << 8);
   return (x >> 16) | (x << 16);
 }
-TW_INLINE uint64_t reverse(uint64_t x) { return uint64_t(reverse(uint32_t(x))) << 32 | reverse(uint32_t(x >> 32)); }
+TW_INLINE uint64_t reverse(uint64_t x) {
+  return uint64_t(reverse(uint32_t(x))) << 32 | reverse(uint32_t(x >> 32));
+}
 // Shifts that give 0 beyond the width.
-template <class U> TW_INLINE U left(U x, uint32_t n) { return n < kBitsOf<U> ? U(x << (n & (kBitsOf<U> - 1))) : U(0); }
-template <class U> TW_INLINE U right(U x, uint32_t n) { return n < kBitsOf<U> ? U(x >> (n & (kBitsOf<U> - 1))) : U(0); }
+template <class U> TW_INLINE U left(U x, uint32_t n) {
+  return n < kBitsOf<U> ? U(x << (n & (kBitsOf<U> - 1))) : U(0);
+}
+template <class U> TW_INLINE U right(U x, uint32_t n) {
+  return n < kBitsOf<U> ? U(x >> (n & (kBitsOf<U> - 1))) : U(0);
+}
 template <class U> TW_INLINE U low_ones(uint32_t n) { return U(~left(U(~U(0)), n)); }
 
 struct Popc {
-  static constexpr RowInfo info{.grammar = "popc.type", .operands = "d, a", .types = kBits32And64, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-popc"};
+  static constexpr RowInfo info{.grammar = "popc.type",
+                                .operands = "d, a",
+                                .types = kBits32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-popc"};
   template <class T, class M> TW_INLINE static uint32_t lane(M, T a) { return population(a); }
 };
 // The place of the highest set bit, from the exponent of a float; -1 for 0.
@@ -45,12 +58,26 @@ TW_INLINE uint32_t highest_bit(uint64_t x) {
 }
 
 struct Clz {
-  static constexpr RowInfo info{.grammar = "clz.type", .operands = "d, a", .types = kBits32And64, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-clz"};
-  template <class T, class M> TW_INLINE static uint32_t lane(M, T a) { return kBitsOf<T> - 1 - highest_bit(a); }
+  static constexpr RowInfo info{.grammar = "clz.type",
+                                .operands = "d, a",
+                                .types = kBits32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-clz"};
+  template <class T, class M> TW_INLINE static uint32_t lane(M, T a) {
+    return kBitsOf<T> - 1 - highest_bit(a);
+  }
 };
 // The highest bit that differs from the sign; .shiftamt: how far to shift it to the top.
 struct Bfind {
-  static constexpr RowInfo info{.grammar = "bfind{.shiftamt}.type", .operands = "d, a", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-bfind"};
+  static constexpr RowInfo info{.grammar = "bfind{.shiftamt}.type",
+                                .operands = "d, a",
+                                .types = kIntegers32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "integer-arithmetic-instructions-bfind"};
   static constexpr Mods kFixed[] = {Mods{}, Mods{}.with(Field::shiftamt, 1)};
   static constexpr Field kReads[] = {Field::shiftamt};
   template <class T, class M> TW_INLINE static uint32_t lane(M m, T a) {
@@ -61,13 +88,28 @@ struct Bfind {
   }
 };
 struct Brev {
-  static constexpr RowInfo info{.grammar = "brev.type", .operands = "d, a", .types = kBits32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-brev"};
+  static constexpr RowInfo info{.grammar = "brev.type",
+                                .operands = "d, a",
+                                .types = kBits32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "integer-arithmetic-instructions-brev"};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return reverse(a); }
 };
 // The n-th set bit of a mask, from `base` upwards (offset > 0) or downwards.
 struct Fns {
-  static constexpr RowInfo info{.grammar = "fns.type", .operands = "d, mask, base, offset", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 60, .min_sm = 30, .manual = "integer-arithmetic-instructions-fns"};
-  template <class T, class M> TW_INLINE static uint32_t lane(M, T mask, uint32_t base, int32_t offset) {
+  static constexpr RowInfo info{.grammar = "fns.type",
+                                .operands = "d, mask, base, offset",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 60,
+                                .min_sm = 30,
+                                .manual = "integer-arithmetic-instructions-fns"};
+  template <class T, class M>
+  TW_INLINE static uint32_t lane(M, T mask, uint32_t base, int32_t offset) {
     if (offset == 0) return base < 32 && ((mask >> base) & 1) ? base : 0xffffffffu;
     if (uint32_t(offset) == 0x80000000u) return 0;  // has no magnitude; what an H200 gives
     uint32_t left_to_find = offset < 0 ? 0u - uint32_t(offset) : uint32_t(offset);
@@ -77,18 +119,26 @@ struct Fns {
   }
 };
 
-// Position and length are the low bytes of b and c; the 64-bit forms read all of them, as an H200 does
-// (the manual allows 0 to 255 only). A field that runs over the top is filled with the
-// sign (the field's, or the operand's top bit), or zeros.
+// Position and length are the low bytes of b and c; the 64-bit forms read all of them, as an H200
+// does (the manual allows 0 to 255 only). A field that runs over the top is filled with the sign
+// (the field's, or the operand's top bit), or zeros.
 struct Bfe {
-  static constexpr RowInfo info{.grammar = "bfe.type", .operands = "d, a, b, c", .types = kIntegers32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-bfe"};
+  static constexpr RowInfo info{.grammar = "bfe.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "integer-arithmetic-instructions-bfe"};
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b, uint32_t c) {
     using U = Unsigned<T>;
     constexpr uint32_t kTop = kBitsOf<T> - 1;
     constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
     uint32_t position = b & kRead, length = c & kRead;
     U field = U(right(U(a), position) & low_ones<U>(length));
-    if constexpr (!kIsSigned<T>) return T(field);
+    if constexpr (!kIsSigned<T>)
+      return T(field);
     else {
       uint32_t last = position > kTop || length > kTop ? kTop : position + length - 1;
       bool sign = length != 0 && (right(U(a), last > kTop ? kTop : last) & 1);
@@ -99,7 +149,14 @@ struct Bfe {
   }
 };
 struct Bfi {
-  static constexpr RowInfo info{.grammar = "bfi.type", .operands = "f, a, b, c, d", .types = kBits32And64, .types2 = {}, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = "integer-arithmetic-instructions-bfi"};
+  static constexpr RowInfo info{.grammar = "bfi.type",
+                                .operands = "f, a, b, c, d",
+                                .types = kBits32And64,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "integer-arithmetic-instructions-bfi"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c, uint32_t d) {
     constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
     uint32_t position = c & kRead;
@@ -108,8 +165,16 @@ struct Bfi {
   }
 };
 struct Bmsk {
-  static constexpr RowInfo info{.grammar = "bmsk.shiftmode.type", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 76, .min_sm = 70, .manual = "integer-arithmetic-instructions-bmsk"};
-  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp), Mods{}.with(Field::shift, kShiftWrap)};
+  static constexpr RowInfo info{.grammar = "bmsk.shiftmode.type",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 76,
+                                .min_sm = 70,
+                                .manual = "integer-arithmetic-instructions-bmsk"};
+  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
+                                    Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     bool wrap = m[Field::shift] == kShiftWrap;
@@ -120,8 +185,16 @@ struct Bmsk {
   }
 };
 struct Szext {
-  static constexpr RowInfo info{.grammar = "szext.shiftmode.type", .operands = "d, a, b", .types = kIntegers32, .types2 = {}, .category = Category::integer, .min_ptx = 76, .min_sm = 70, .manual = "integer-arithmetic-instructions-szext"};
-  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp), Mods{}.with(Field::shift, kShiftWrap)};
+  static constexpr RowInfo info{.grammar = "szext.shiftmode.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 76,
+                                .min_sm = 70,
+                                .manual = "integer-arithmetic-instructions-szext"};
+  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
+                                    Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
   template <class T, class M> TW_INLINE static T lane(M m, T a, uint32_t b) {
     uint32_t width = m[Field::shift] == kShiftWrap ? b & 31 : b;
@@ -132,35 +205,69 @@ struct Szext {
 };
 
 struct Shf {
-  template <bool kLeft, class M> TW_INLINE static uint32_t funnel(M m, uint32_t a, uint32_t b, uint32_t c) {
+  template <bool kLeft, class M>
+  TW_INLINE static uint32_t funnel(M m, uint32_t a, uint32_t b, uint32_t c) {
     uint32_t n = m[Field::shift] == kShiftWrap ? c & 31 : c > 32 ? 32 : c;
     return kLeft ? left(b, n) | right(a, 32 - n) : right(a, n) | left(b, 32 - n);
   }
 };
 struct ShfL : Shf {
-  static constexpr RowInfo info{.grammar = "shf.l.shiftmode.type", .operands = "d, a, b, c", .types = kB32, .types2 = {}, .category = Category::logic, .min_ptx = 31, .min_sm = 32, .manual = "logic-and-shift-instructions-shf"};
-  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp), Mods{}.with(Field::shift, kShiftWrap)};
+  static constexpr RowInfo info{.grammar = "shf.l.shiftmode.type",
+                                .operands = "d, a, b, c",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .min_ptx = 31,
+                                .min_sm = 32,
+                                .manual = "logic-and-shift-instructions-shf"};
+  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
+                                    Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) { return funnel<true>(m, a, b, c); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) {
+    return funnel<true>(m, a, b, c);
+  }
 };
 struct ShfR : Shf {
-  static constexpr RowInfo info{.grammar = "shf.r.shiftmode.type", .operands = "d, a, b, c", .types = kB32, .types2 = {}, .category = Category::logic, .min_ptx = 31, .min_sm = 32, .manual = "logic-and-shift-instructions-shf"};
-  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp), Mods{}.with(Field::shift, kShiftWrap)};
+  static constexpr RowInfo info{.grammar = "shf.r.shiftmode.type",
+                                .operands = "d, a, b, c",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .min_ptx = 31,
+                                .min_sm = 32,
+                                .manual = "logic-and-shift-instructions-shf"};
+  static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
+                                    Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) { return funnel<false>(m, a, b, c); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) {
+    return funnel<false>(m, a, b, c);
+  }
 };
 
 // Bit i of the look-up table is the result for a, b, c = the bits of i.
 struct Lop3 {
-  static constexpr RowInfo info{.grammar = "lop3.type", .operands = "d, a, b, c, immLut", .types = kB32, .types2 = {}, .category = Category::logic, .min_ptx = 43, .min_sm = 50, .manual = "logic-and-shift-instructions-lop3"};
+  static constexpr RowInfo info{.grammar = "lop3.type",
+                                .operands = "d, a, b, c, immLut",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .min_ptx = 43,
+                                .min_sm = 50,
+                                .manual = "logic-and-shift-instructions-lop3"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, uint32_t table) {
     T d = 0;
-    for (uint32_t i = 0; i < 8; ++i) d |= (0u - ((table >> i) & 1)) & ((i & 4) ? a : ~a) & ((i & 2) ? b : ~b) & ((i & 1) ? c : ~c);
+    for (uint32_t i = 0; i < 8; ++i)
+      d |= (0u - ((table >> i) & 1)) & ((i & 4) ? a : ~a) & ((i & 2) ? b : ~b) & ((i & 1) ? c : ~c);
     return d;
   }
 };
 struct Cnot {
-  static constexpr RowInfo info{.grammar = "cnot.type", .operands = "d, a", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-cnot"};
+  static constexpr RowInfo info{.grammar = "cnot.type",
+                                .operands = "d, a",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-cnot"};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return a == 0 ? T(1) : T(0); }
 };
 
@@ -176,67 +283,159 @@ TW_INLINE uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
   return d;
 }
 struct Prmt {
-  static constexpr RowInfo info{.grammar = "prmt.type", .operands = "d, a, b, c", .types = kB32, .types2 = {}, .category = Category::move, .min_ptx = 20, .min_sm = 20, .manual = "data-movement-and-conversion-instructions-prmt"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c) { return permute(a, b, c); }
+  static constexpr RowInfo info{.grammar = "prmt.type",
+                                .operands = "d, a, b, c",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::move,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "data-movement-and-conversion-instructions-prmt"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c) {
+    return permute(a, b, c);
+  }
 };
 struct PrmtMode {
-  static constexpr RowInfo info{.grammar = "prmt.type.prmtmode", .operands = "d, a, b, c", .types = kB32, .types2 = {}, .category = Category::move, .min_ptx = 20, .min_sm = 20, .manual = "data-movement-and-conversion-instructions-prmt"};
+  static constexpr RowInfo info{.grammar = "prmt.type.prmtmode",
+                                .operands = "d, a, b, c",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::move,
+                                .min_ptx = 20,
+                                .min_sm = 20,
+                                .manual = "data-movement-and-conversion-instructions-prmt"};
   static constexpr Field kReads[] = {Field::operation};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) {
-    constexpr uint64_t kSelectors[] = {  // by c & 3, 16 bits each, the first in the low ones
-        0x6543'5432'4321'3210u, 0x0123'7012'6701'5670u, 0x3333'2222'1111'0000u, 0x3333'3222'3211'3210u, 0x3210'2210'1110'0000u, 0x3232'1010'3232'1010u};
-    return permute(a, b, uint32_t(kSelectors[m[Field::operation] - kOpF4e] >> (16 * (c & 3))) & 0xffffu);
+    constexpr uint64_t kSelectors[] = {// by c & 3, 16 bits each, the first in the low ones
+                                       0x6543'5432'4321'3210u, 0x0123'7012'6701'5670u,
+                                       0x3333'2222'1111'0000u, 0x3333'3222'3211'3210u,
+                                       0x3210'2210'1110'0000u, 0x3232'1010'3232'1010u};
+    return permute(a, b,
+                   uint32_t(kSelectors[m[Field::operation] - kOpF4e] >> (16 * (c & 3))) & 0xffffu);
   }
 };
 
 // Products of the operands' low 24 bits: .lo is the low 32 bits of 48, .hi the high 32.
-template <class T> TW_INLINE T low24(T a) { return kIsSigned<T> ? T(int32_t(uint32_t(a) << 8) >> 8) : T(a & T(0xffffff)); }
+template <class T> TW_INLINE T low24(T a) {
+  return kIsSigned<T> ? T(int32_t(uint32_t(a) << 8) >> 8) : T(a & T(0xffffff));
+}
 struct Mul24Lo {
-  static constexpr RowInfo info{.grammar = "mul24.lo.type", .operands = "d, a, b", .types = kIntegers32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul24"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_mul(low24(a), low24(b)); }
+  static constexpr RowInfo info{.grammar = "mul24.lo.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mul24"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return wrap_mul(low24(a), low24(b));
+  }
 };
 struct Mul24Hi {
-  static constexpr RowInfo info{.grammar = "mul24.hi.type", .operands = "d, a, b", .types = kIntegers32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul24"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16); }
+  static constexpr RowInfo info{.grammar = "mul24.hi.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mul24"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16);
+  }
 };
 struct Mad24Lo {
-  static constexpr RowInfo info{.grammar = "mad24.lo.type", .operands = "d, a, b, c", .types = kIntegers32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad24"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(wrap_mul(low24(a), low24(b)), c); }
+  static constexpr RowInfo info{.grammar = "mad24.lo.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad24"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return wrap_add(wrap_mul(low24(a), low24(b)), c);
+  }
 };
 struct Mad24Hi {
-  static constexpr RowInfo info{.grammar = "mad24.hi.type", .operands = "d, a, b, c", .types = kIntegers32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad24"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16), c); }
+  static constexpr RowInfo info{.grammar = "mad24.hi.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad24"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return wrap_add(T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16), c);
+  }
 };
-TW_INLINE int32_t saturate(int64_t x) { return x > 0x7fffffff ? 0x7fffffff : x < -0x80000000ll ? int32_t(-0x80000000ll) : int32_t(x); }
+TW_INLINE int32_t saturate(int64_t x) {
+  return x > 0x7fffffff ? 0x7fffffff : x < -0x80000000ll ? int32_t(-0x80000000ll) : int32_t(x);
+}
 struct Mad24HiSat {
-  static constexpr RowInfo info{.grammar = "mad24.hi.sat.type", .operands = "d, a, b, c", .types = kS32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad24"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return saturate(((int64_t(low24(a)) * int64_t(low24(b))) >> 16) + c); }
+  static constexpr RowInfo info{.grammar = "mad24.hi.sat.type",
+                                .operands = "d, a, b, c",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad24"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return saturate(((int64_t(low24(a)) * int64_t(low24(b))) >> 16) + c);
+  }
 };
 
 struct Sad {
-  static constexpr RowInfo info{.grammar = "sad.type", .operands = "d, a, b, c", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-sad"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(c, a < b ? wrap_sub(b, a) : wrap_sub(a, b)); }
+  static constexpr RowInfo info{.grammar = "sad.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-sad"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return wrap_add(c, a < b ? wrap_sub(b, a) : wrap_sub(a, b));
+  }
 };
 
 // Dot products of bytes (and halves with bytes) with a 32-bit sum; each vector has its own sign.
-template <class T> TW_INLINE int32_t byte_of(T x, uint32_t i) { return kIsSigned<T> ? int32_t(int8_t(uint32_t(x) >> (8 * i))) : int32_t((uint32_t(x) >> (8 * i)) & 0xffu); }
-template <class T> TW_INLINE int32_t word_of(T x, uint32_t i) { return kIsSigned<T> ? int32_t(int16_t(uint32_t(x) >> (16 * i))) : int32_t((uint32_t(x) >> (16 * i)) & 0xffffu); }
+template <class T> TW_INLINE int32_t byte_of(T x, uint32_t i) {
+  return kIsSigned<T> ? int32_t(int8_t(uint32_t(x) >> (8 * i)))
+                      : int32_t((uint32_t(x) >> (8 * i)) & 0xffu);
+}
+template <class T> TW_INLINE int32_t word_of(T x, uint32_t i) {
+  return kIsSigned<T> ? int32_t(int16_t(uint32_t(x) >> (16 * i)))
+                      : int32_t((uint32_t(x) >> (16 * i)) & 0xffffu);
+}
 struct Dp4a {
-  static constexpr RowInfo info{.grammar = "dp4a.type.type2", .operands = "d, a, b, c", .types = kIntegers32, .types2 = kIntegers32, .category = Category::integer, .min_ptx = 50, .min_sm = 61, .manual = "integer-arithmetic-instructions-dp4a"};
+  static constexpr RowInfo info{.grammar = "dp4a.type.type2",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32,
+                                .types2 = kIntegers32,
+                                .category = Category::integer,
+                                .min_ptx = 50,
+                                .min_sm = 61,
+                                .manual = "integer-arithmetic-instructions-dp4a"};
   template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
     for (uint32_t i = 0; i < 4; ++i) c += uint32_t(byte_of(a, i) * byte_of(b, i));
     return c;
   }
 };
 struct Dp2aLo {
-  static constexpr RowInfo info{.grammar = "dp2a.lo.type.type2", .operands = "d, a, b, c", .types = kIntegers32, .types2 = kIntegers32, .category = Category::integer, .min_ptx = 50, .min_sm = 61, .manual = "integer-arithmetic-instructions-dp2a"};
+  static constexpr RowInfo info{.grammar = "dp2a.lo.type.type2",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32,
+                                .types2 = kIntegers32,
+                                .category = Category::integer,
+                                .min_ptx = 50,
+                                .min_sm = 61,
+                                .manual = "integer-arithmetic-instructions-dp2a"};
   template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
     for (uint32_t i = 0; i < 2; ++i) c += uint32_t(word_of(a, i)) * uint32_t(byte_of(b, i));
     return c;
   }
 };
 struct Dp2aHi {
-  static constexpr RowInfo info{.grammar = "dp2a.hi.type.type2", .operands = "d, a, b, c", .types = kIntegers32, .types2 = kIntegers32, .category = Category::integer, .min_ptx = 50, .min_sm = 61, .manual = "integer-arithmetic-instructions-dp2a"};
+  static constexpr RowInfo info{.grammar = "dp2a.hi.type.type2",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers32,
+                                .types2 = kIntegers32,
+                                .category = Category::integer,
+                                .min_ptx = 50,
+                                .min_sm = 61,
+                                .manual = "integer-arithmetic-instructions-dp2a"};
   template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
     for (uint32_t i = 0; i < 2; ++i) c += uint32_t(word_of(a, i)) * uint32_t(byte_of(b, i + 2));
     return c;

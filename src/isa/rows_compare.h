@@ -10,15 +10,18 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-template <class T>
-TW_INLINE bool compare(uint8_t cmp, T a, T b) {
+template <class T> TW_INLINE bool compare(uint8_t cmp, T a, T b) {
   switch (cmp) {
     case kEq: return a == b;
     case kNe: return a != b && a == a && b == b;  // ordered for floats
-    case kLt: case kLo: return a < b;
-    case kLe: case kLs: return a <= b;
-    case kGt: case kHi: return a > b;
-    case kGe: case kHs: return a >= b;
+    case kLt:
+    case kLo: return a < b;
+    case kLe:
+    case kLs: return a <= b;
+    case kGt:
+    case kHi: return a > b;
+    case kGe:
+    case kHs: return a >= b;
     case kEqu: return !(a < b || a > b);
     case kNeu: return a != b;
     case kLtu: return !(a >= b);
@@ -41,105 +44,215 @@ TW_INLINE bool combine(uint8_t boolop, bool x, bool c) {
 
 // What is compared: integers as they are, floats after .ftz, halves as floats.
 template <class M, class T> TW_INLINE auto comparable(M m, T a) {
-  if constexpr (kIsHalf<T>) return widen(half_in(m, a));
-  else if constexpr (kIsFloating<T>) return in(m, a);
-  else return a;
+  if constexpr (kIsHalf<T>)
+    return widen(half_in(m, a));
+  else if constexpr (kIsFloating<T>)
+    return in(m, a);
+  else
+    return a;
 }
-template <class M, class T> TW_INLINE bool compared(M m, T a, T b) { return compare(m[Field::cmp], comparable(m, a), comparable(m, b)); }
-// Predicates from pairs: p from the low halves, q (Field::operation == 1) from the high halves. From
-// everything else q is the opposite of p, taken before the boolean operation.
+template <class M, class T> TW_INLINE bool compared(M m, T a, T b) {
+  return compare(m[Field::cmp], comparable(m, a), comparable(m, b));
+}
+// Predicates from pairs: p from the low halves, q (Field::operation == 1) from the high halves.
+// From everything else q is the opposite of p, taken before the boolean operation.
 template <class M, class T> TW_INLINE bool compared_for(M m, T a, T b) {
   bool second = m[Field::operation] != 0;
-  if constexpr (kIsPair<T>) return second ? compared(m, high_half(a), high_half(b)) : compared(m, low_half(a), low_half(b));
-  else return compared(m, a, b) ^ second;
+  if constexpr (kIsPair<T>)
+    return second ? compared(m, high_half(a), high_half(b)) : compared(m, low_half(a), low_half(b));
+  else
+    return compared(m, a, b) ^ second;
 }
 
-inline constexpr Type kSetpIntTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64};
+inline constexpr Type kSetpIntTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
+                                         Type::u64, Type::s16, Type::s32, Type::s64};
 constexpr Mods compare_mods(Cmp c) { return Mods{}.with(Field::cmp, c); }
 
-// The second destination of `setp p|q` is a second instruction with Field::operation == 1, made by the
-// decoder.
+// The second destination of `setp p|q` is a second instruction with Field::operation == 1, made by
+// the decoder.
 struct SetpInt {
-  static constexpr RowInfo info{.grammar = "setp.cmp.type", .operands = "p{|q}, a, b", .types = kSetpIntTypes, .types2 = {}, .category = Category::compare, .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr RowInfo info{.grammar = "setp.cmp.type",
+                                .operands = "p{|q}, a, b",
+                                .types = kSetpIntTypes,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-setp"};
   static constexpr size_t kOperandVariants = 6;
-  static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNe), compare_mods(kLt), compare_mods(kLe), compare_mods(kGt), compare_mods(kGe)};
+  static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNe), compare_mods(kLt),
+                                    compare_mods(kLe), compare_mods(kGt), compare_mods(kGe)};
   static constexpr Field kReads[] = {Field::cmp, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) { return compared_for(m, a, b); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+    return compared_for(m, a, b);
+  }
 };
 struct SetpIntBool {
-  static constexpr RowInfo info{.grammar = "setp.cmp.boolop.type", .operands = "p{|q}, a, b, {!}c", .types = kSetpIntTypes, .types2 = {}, .category = Category::compare, .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr RowInfo info{.grammar = "setp.cmp.boolop.type",
+                                .operands = "p{|q}, a, b, {!}c",
+                                .types = kSetpIntTypes,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-setp"};
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) { return combine(m[Field::boolop], compared_for(m, a, b), c); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+    return combine(m[Field::boolop], compared_for(m, a, b), c);
+  }
 };
 struct SetpFloat {
-  static constexpr RowInfo info{.grammar = "setp.cmp{.ftz}.type", .operands = "p{|q}, a, b", .types = kF32F64, .types2 = {}, .category = Category::compare, .manual = "comparison-and-selection-instructions-setp"};
-  static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNeu), compare_mods(kLt), compare_mods(kLe), compare_mods(kGt), compare_mods(kGe), compare_mods(kLtu), compare_mods(kLeu), compare_mods(kGtu), compare_mods(kGeu), compare_mods(kNan), compare_mods(kLt).with(Field::ftz, 1), compare_mods(kGt).with(Field::ftz, 1)};
+  static constexpr RowInfo info{.grammar = "setp.cmp{.ftz}.type",
+                                .operands = "p{|q}, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr Mods kFixed[] = {compare_mods(kEq),
+                                    compare_mods(kNeu),
+                                    compare_mods(kLt),
+                                    compare_mods(kLe),
+                                    compare_mods(kGt),
+                                    compare_mods(kGe),
+                                    compare_mods(kLtu),
+                                    compare_mods(kLeu),
+                                    compare_mods(kGtu),
+                                    compare_mods(kGeu),
+                                    compare_mods(kNan),
+                                    compare_mods(kLt).with(Field::ftz, 1),
+                                    compare_mods(kGt).with(Field::ftz, 1)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) { return compared_for(m, a, b); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+    return compared_for(m, a, b);
+  }
 };
 struct SetpFloatBool {
-  static constexpr RowInfo info{.grammar = "setp.cmp.boolop{.ftz}.type", .operands = "p{|q}, a, b, {!}c", .types = kF32F64, .types2 = {}, .category = Category::compare, .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr RowInfo info{.grammar = "setp.cmp.boolop{.ftz}.type",
+                                .operands = "p{|q}, a, b, {!}c",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-setp"};
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) { return combine(m[Field::boolop], compared_for(m, a, b), c); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+    return combine(m[Field::boolop], compared_for(m, a, b), c);
+  }
 };
 struct SetpHalf {
-  static constexpr RowInfo info{.grammar = "setp.cmp{.ftz}.type", .operands = "p{|q}, a, b", .types = kHalves, .types2 = {}, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-setp"};
+  static constexpr RowInfo info{.grammar = "setp.cmp{.ftz}.type",
+                                .operands = "p{|q}, a, b",
+                                .types = kHalves,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-setp"};
   static constexpr Mods kFixed[] = {compare_mods(kLt), compare_mods(kGt)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) { return compared_for(m, a, b); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+    return compared_for(m, a, b);
+  }
 };
 struct SetpHalfBool {
-  static constexpr RowInfo info{.grammar = "setp.cmp.boolop{.ftz}.type", .operands = "p{|q}, a, b, {!}c", .types = kHalves, .types2 = {}, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-setp"};
+  static constexpr RowInfo info{.grammar = "setp.cmp.boolop{.ftz}.type",
+                                .operands = "p{|q}, a, b, {!}c",
+                                .types = kHalves,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-setp"};
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) { return combine(m[Field::boolop], compared_for(m, a, b), c); }
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+    return combine(m[Field::boolop], compared_for(m, a, b), c);
+  }
 };
 
 // True as a value: 1.0 in a float type, all ones in an integer.
 template <class D> TW_INLINE D truth(bool x) {
-  if constexpr (std::is_same_v<D, float>) return x ? 1.0f : 0.0f;
-  else if constexpr (std::is_same_v<D, F16>) return F16{x ? 0x3c00u : 0u};
-  else if constexpr (std::is_same_v<D, BF16>) return BF16{x ? 0x3f80u : 0u};
-  else return x ? D(~D(0)) : D(0);
+  if constexpr (std::is_same_v<D, float>)
+    return x ? 1.0f : 0.0f;
+  else if constexpr (std::is_same_v<D, F16>)
+    return F16{x ? 0x3c00u : 0u};
+  else if constexpr (std::is_same_v<D, BF16>)
+    return BF16{x ? 0x3f80u : 0u};
+  else
+    return x ? D(~D(0)) : D(0);
 }
 inline constexpr Type kSetTypes[] = {Type::u32, Type::s32, Type::f32};
-inline constexpr Type kSetSources[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64, Type::f32, Type::f64, Type::f16, Type::bf16};
+inline constexpr Type kSetSources[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
+                                       Type::u64, Type::s16, Type::s32, Type::s64, Type::f32,
+                                       Type::f64, Type::f16, Type::bf16};
 struct Set {
-  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2", .operands = "d, a, b", .types = kSetTypes, .types2 = kSetSources, .category = Category::compare, .manual = "comparison-and-selection-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2",
+                                .operands = "d, a, b",
+                                .types = kSetTypes,
+                                .types2 = kSetSources,
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-set"};
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) { return truth<D>(compared(m, a, b)); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
+    return truth<D>(compared(m, a, b));
+  }
 };
 struct SetBool {
-  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2", .operands = "d, a, b, {!}c", .types = kSetTypes, .types2 = kSetSources, .category = Category::compare, .manual = "comparison-and-selection-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2",
+                                .operands = "d, a, b, {!}c",
+                                .types = kSetTypes,
+                                .types2 = kSetSources,
+                                .category = Category::compare,
+                                .manual = "comparison-and-selection-instructions-set"};
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) { return truth<D>(combine(m[Field::boolop], compared(m, a, b), c)); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
+    return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
+  }
 };
 inline constexpr Type kSetHalfTypes[] = {Type::f16, Type::bf16, Type::u16, Type::s16};
 inline constexpr Type kScalarHalves[] = {Type::f16, Type::bf16};
 struct SetHalf {
-  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2", .operands = "d, a, b", .types = kSetHalfTypes, .types2 = kScalarHalves, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2",
+                                .operands = "d, a, b",
+                                .types = kSetHalfTypes,
+                                .types2 = kScalarHalves,
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-set"};
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) { return truth<D>(compared(m, a, b)); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
+    return truth<D>(compared(m, a, b));
+  }
 };
 struct SetHalfBool {
-  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2", .operands = "d, a, b, {!}c", .types = kSetHalfTypes, .types2 = kScalarHalves, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2",
+                                .operands = "d, a, b, {!}c",
+                                .types = kSetHalfTypes,
+                                .types2 = kScalarHalves,
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-set"};
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) { return truth<D>(combine(m[Field::boolop], compared(m, a, b), c)); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
+    return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
+  }
 };
 // Pairs: each half of the result tells of its half: 1.0, or sixteen ones when .type is an integer.
 template <class D> TW_INLINE D pair_truth(bool low, bool high) {
-  if constexpr (kIsPair<D>) return join<D>(truth<Half<D>>(low), truth<Half<D>>(high));
-  else return D((low ? 0xffffu : 0u) | (high ? 0xffff0000u : 0u));
+  if constexpr (kIsPair<D>)
+    return join<D>(truth<Half<D>>(low), truth<Half<D>>(high));
+  else
+    return D((low ? 0xffffu : 0u) | (high ? 0xffff0000u : 0u));
 }
 inline constexpr Type kSetF16x2Types[] = {Type::f16x2, Type::u32, Type::s32};
 inline constexpr Type kSetBf16x2Types[] = {Type::bf16x2, Type::u32, Type::s32};
 inline constexpr Type kF16x2[] = {Type::f16x2};
 inline constexpr Type kBf16x2[] = {Type::bf16x2};
 struct SetPair {
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) { return pair_truth<D>(compared(m, low_half(a), low_half(b)), compared(m, high_half(a), high_half(b))); }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
+    return pair_truth<D>(compared(m, low_half(a), low_half(b)),
+                         compared(m, high_half(a), high_half(b)));
+  }
   static constexpr bool kSignless = true;
   static constexpr Mods kFixed[] = {compare_mods(kGt), compare_mods(kLt), compare_mods(kEq)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
@@ -147,32 +260,68 @@ struct SetPair {
 struct SetPairBool {
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
     uint8_t op = m[Field::boolop];
-    return pair_truth<D>(combine(op, compared(m, low_half(a), low_half(b)), c), combine(op, compared(m, high_half(a), high_half(b)), c));
+    return pair_truth<D>(combine(op, compared(m, low_half(a), low_half(b)), c),
+                         combine(op, compared(m, high_half(a), high_half(b)), c));
   }
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
 };
 struct SetF16x2 : SetPair {
-  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2", .operands = "d, a, b", .types = kSetF16x2Types, .types2 = kF16x2, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp{.ftz}.type.type2",
+                                .operands = "d, a, b",
+                                .types = kSetF16x2Types,
+                                .types2 = kF16x2,
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-set"};
 };
 struct SetF16x2Bool : SetPairBool {
-  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2", .operands = "d, a, b, {!}c", .types = kSetF16x2Types, .types2 = kF16x2, .category = Category::compare, .min_ptx = 42, .min_sm = 53, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2",
+                                .operands = "d, a, b, {!}c",
+                                .types = kSetF16x2Types,
+                                .types2 = kF16x2,
+                                .category = Category::compare,
+                                .min_ptx = 42,
+                                .min_sm = 53,
+                                .manual = "half-precision-comparison-instructions-set"};
 };
 struct SetBf16x2 : SetPair {
-  static constexpr RowInfo info{.grammar = "set.cmp.type.type2", .operands = "d, a, b", .types = kSetBf16x2Types, .types2 = kBf16x2, .category = Category::compare, .min_ptx = 78, .min_sm = 90, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp.type.type2",
+                                .operands = "d, a, b",
+                                .types = kSetBf16x2Types,
+                                .types2 = kBf16x2,
+                                .category = Category::compare,
+                                .min_ptx = 78,
+                                .min_sm = 90,
+                                .manual = "half-precision-comparison-instructions-set"};
 };
 struct SetBf16x2Bool : SetPairBool {
-  static constexpr RowInfo info{.grammar = "set.cmp.boolop.type.type2", .operands = "d, a, b, {!}c", .types = kSetBf16x2Types, .types2 = kBf16x2, .category = Category::compare, .min_ptx = 78, .min_sm = 90, .manual = "half-precision-comparison-instructions-set"};
+  static constexpr RowInfo info{.grammar = "set.cmp.boolop.type.type2",
+                                .operands = "d, a, b, {!}c",
+                                .types = kSetBf16x2Types,
+                                .types2 = kBf16x2,
+                                .category = Category::compare,
+                                .min_ptx = 78,
+                                .min_sm = 90,
+                                .manual = "half-precision-comparison-instructions-set"};
 };
 
 // c >= 0 ? a : b; -0 counts as zero, NaN selects b.
 inline constexpr Type kSlctSelectors[] = {Type::s32, Type::f32};
 struct Slct {
-  static constexpr RowInfo info{.grammar = "slct{.ftz}.type.type2", .operands = "d, a, b, c", .types = kMoveTypes, .types2 = kSlctSelectors, .category = Category::select, .manual = "comparison-and-selection-instructions-slct"};
+  static constexpr RowInfo info{.grammar = "slct{.ftz}.type.type2",
+                                .operands = "d, a, b, c",
+                                .types = kMoveTypes,
+                                .types2 = kSlctSelectors,
+                                .category = Category::select,
+                                .manual = "comparison-and-selection-instructions-slct"};
   static constexpr bool kBitsOnly = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, D a, D b, S c) { return comparable(m, c) >= 0 ? a : b; }
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, D a, D b, S c) {
+    return comparable(m, c) >= 0 ? a : b;
+  }
 };
 
 }  // namespace TW_TARGET

@@ -1,17 +1,18 @@
-// Rows: single and double precision arithmetic, every rounding. Correctly rounded results come from the
-// host's own operations (to nearest) or from rounding.h (directed); special functions are in
+// Rows: single and double precision arithmetic, every rounding. Correctly rounded results come from
+// the host's own operations (to nearest) or from rounding.h (directed); special functions are in
 // rows_special.h.
 #pragma once
 
 #include "isa/lane.h"
-#include "isa/row.h"
 #include "isa/rounding.h"
+#include "isa/row.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// .ftz looks at the result before it is fitted to the subnormal range: what would round up to the least
-// normal number from below is flushed. `scaled` is the same result times 2^30. (Sums are exact there.)
+// .ftz looks at the result before it is fitted to the subnormal range: what would round up to the
+// least normal number from below is flushed. `scaled` is the same result times 2^30. (Sums are
+// exact there.)
 inline constexpr float kScale = 0x1p30f;
 template <class M> TW_INLINE float flush_tiny(M m, float r, float scaled) {
   return m[Field::ftz] && magnitude(scaled) < 0x1p-96f ? (negative(r) ? -0.0f : 0.0f) : r;
@@ -34,7 +35,13 @@ inline constexpr Mods kSat = Mods{}.with(Field::sat, 1);
 inline constexpr Mods kFtzSat = kFtz.with(Field::sat, 1);
 
 struct AddFloat {
-  static constexpr RowInfo info{.grammar = "add{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-add"};
+  static constexpr RowInfo info{.grammar = "add{.rnd}{.ftz}{.sat}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-add"};
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -45,7 +52,13 @@ struct AddFloat {
 };
 
 struct SubFloat {
-  static constexpr RowInfo info{.grammar = "sub{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-sub"};
+  static constexpr RowInfo info{.grammar = "sub{.rnd}{.ftz}{.sat}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-sub"};
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -56,60 +69,101 @@ struct SubFloat {
 };
 
 struct MulFloat {
-  static constexpr RowInfo info{.grammar = "mul{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-mul"};
+  static constexpr RowInfo info{.grammar = "mul{.rnd}{.ftz}{.sat}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-mul"};
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
-    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b), a * T(kScale) * b));
+    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b),
+                             a * T(kScale) * b));
   }
 };
 
 struct FmaFloat {
-  static constexpr RowInfo info{.grammar = "fma.rnd{.ftz}{.sat}.type", .operands = "d, a, b, c", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 2, .manual = "floating-point-instructions-fma"};
+  static constexpr RowInfo info{.grammar = "fma.rnd{.ftz}{.sat}.type",
+                                .operands = "d, a, b, c",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 2,
+                                .manual = "floating-point-instructions-fma"};
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     a = in(m, a), b = in(m, b), c = in(m, c);
-    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c), fused(a * T(kScale), b, c * T(kScale))));
+    return out(
+        m,
+        flush_tiny(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c),
+                   fused(a * T(kScale), b, c * T(kScale))));
   }
 };
 
 // On every GPU since compute capability 2.0 mad is fma.
 struct MadFloat : FmaFloat {
-  static constexpr RowInfo info{.grammar = "mad{.rnd}{.ftz}{.sat}.type", .operands = "d, a, b, c", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 2, .manual = "floating-point-instructions-mad"};
+  static constexpr RowInfo info{.grammar = "mad{.rnd}{.ftz}{.sat}.type",
+                                .operands = "d, a, b, c",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 2,
+                                .manual = "floating-point-instructions-mad"};
   static constexpr size_t kOperandVariants = 0;
   static constexpr Mods kFixed[] = {kPlain};
 };
 
 struct DivFloat {
-  static constexpr RowInfo info{.grammar = "div.rnd{.ftz}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-div"};
+  static constexpr RowInfo info{.grammar = "div.rnd{.ftz}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-div"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
-    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b), a * T(kScale) / b));
+    return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b),
+                             a * T(kScale) / b));
   }
 };
 
 struct NegFloat {
-  static constexpr RowInfo info{.grammar = "neg{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-neg"};
+  static constexpr RowInfo info{.grammar = "neg{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-neg"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return -in(m, a); }
 };
 
 struct AbsFloat {
-  static constexpr RowInfo info{.grammar = "abs{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-abs"};
+  static constexpr RowInfo info{.grammar = "abs{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-abs"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return magnitude(in(m, a)); }
 };
 
-// A NaN operand yields the other operand, with .NaN a NaN; -0 < +0; .xorsign.abs orders by magnitude and
-// gives the result the product's sign.
+// A NaN operand yields the other operand, with .NaN a NaN; -0 < +0; .xorsign.abs orders by
+// magnitude and gives the result the product's sign.
 template <bool kMin, class T, class M> TW_INLINE T min_or_max(M m, T a, T b) {
   a = in(m, a), b = in(m, b);
   T x = m[Field::abs] ? magnitude(a) : a, y = m[Field::abs] ? magnitude(b) : b;
@@ -120,30 +174,72 @@ template <bool kMin, class T, class M> TW_INLINE T min_or_max(M m, T a, T b) {
   return canonical(best);
 }
 struct MinFloat {
-  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.xorsign}{.abs}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.xorsign}{.abs}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-min"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return min_or_max<true>(m, a, b); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    return min_or_max<true>(m, a, b);
+  }
 };
 struct MaxFloat {
-  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.xorsign}{.abs}.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.xorsign}{.abs}.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-max"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return min_or_max<false>(m, a, b); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    return min_or_max<false>(m, a, b);
+  }
 };
 struct Min3Float {
-  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.abs}.type", .operands = "d, a, b, c", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 2, .min_ptx = 88, .min_sm = 100, .manual = "floating-point-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.abs}.type",
+                                .operands = "d, a, b, c",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 2,
+                                .min_ptx = 88,
+                                .min_sm = 100,
+                                .manual = "floating-point-instructions-min"};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) { return min_or_max<true>(m, min_or_max<true>(m, a, b), c); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
+    return min_or_max<true>(m, min_or_max<true>(m, a, b), c);
+  }
 };
 struct Max3Float {
-  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.abs}.type", .operands = "d, a, b, c", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 2, .min_ptx = 88, .min_sm = 100, .manual = "floating-point-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max{.ftz}{.NaN}{.abs}.type",
+                                .operands = "d, a, b, c",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 2,
+                                .min_ptx = 88,
+                                .min_sm = 100,
+                                .manual = "floating-point-instructions-max"};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) { return min_or_max<false>(m, min_or_max<false>(m, a, b), c); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
+    return min_or_max<false>(m, min_or_max<false>(m, a, b), c);
+  }
 };
 
 struct SqrtFloat {
-  static constexpr RowInfo info{.grammar = "sqrt.rnd{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-sqrt"};
+  static constexpr RowInfo info{.grammar = "sqrt.rnd{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-sqrt"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -153,7 +249,13 @@ struct SqrtFloat {
 };
 
 struct RcpFloat {
-  static constexpr RowInfo info{.grammar = "rcp.rnd{.ftz}.type", .operands = "d, a", .types = kF32F64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp"};
+  static constexpr RowInfo info{.grammar = "rcp.rnd{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rcp"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -164,7 +266,12 @@ struct RcpFloat {
 
 // b with the sign of a.
 struct Copysign {
-  static constexpr RowInfo info{.grammar = "copysign.type", .operands = "d, a, b", .types = kF32F64, .types2 = {}, .category = Category::fp32, .manual = "floating-point-instructions-copysign"};
+  static constexpr RowInfo info{.grammar = "copysign.type",
+                                .operands = "d, a, b",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .manual = "floating-point-instructions-copysign"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     using Bits = FloatBits<T>;
     constexpr Bits kSign = Bits(1) << (kBitsOf<T> - 1);
@@ -173,7 +280,12 @@ struct Copysign {
 };
 
 struct Testp {
-  static constexpr RowInfo info{.grammar = "testp.testop.type", .operands = "p, a", .types = kF32F64, .types2 = {}, .category = Category::compare, .manual = "floating-point-instructions-testp"};
+  static constexpr RowInfo info{.grammar = "testp.testop.type",
+                                .operands = "p, a",
+                                .types = kF32F64,
+                                .types2 = {},
+                                .category = Category::compare,
+                                .manual = "floating-point-instructions-testp"};
   static constexpr Field kReads[] = {Field::operation};
   template <class T, class M> TW_INLINE static bool lane(M m, T a) {
     T size = magnitude(a);
@@ -183,7 +295,8 @@ struct Testp {
       case kOpInfinite: return infinite(a);
       case kOpNumber: return a == a;
       case kOpNotANumber: return a != a;
-      case kOpNormal: return finite(a) && (size >= kLeastNormal || size == 0);  // zeros count as normal
+      case kOpNormal:
+        return finite(a) && (size >= kLeastNormal || size == 0);  // zeros count as normal
       default: return size < kLeastNormal && size != 0;
     }
   }

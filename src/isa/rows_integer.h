@@ -9,57 +9,118 @@ namespace tw::isa {
 inline namespace TW_TARGET {
 
 struct AddInt {
-  static constexpr RowInfo info{.grammar = "add.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-add", .affine = Affine::add};
+  static constexpr RowInfo info{.grammar = "add.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-add",
+                                .affine = Affine::add};
   static constexpr bool kSignless = true;
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_add(a, b); }
 };
 
 struct SubInt {
-  static constexpr RowInfo info{.grammar = "sub.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-sub", .affine = Affine::sub};
+  static constexpr RowInfo info{.grammar = "sub.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-sub",
+                                .affine = Affine::sub};
   static constexpr bool kSignless = true;
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_sub(a, b); }
 };
 
 struct MulLo {
-  static constexpr RowInfo info{.grammar = "mul.lo.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul", .affine = Affine::mul};
+  static constexpr RowInfo info{.grammar = "mul.lo.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mul",
+                                .affine = Affine::mul};
   static constexpr bool kSignless = true;
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_mul(a, b); }
 };
 
 struct MulHi {
-  static constexpr RowInfo info{.grammar = "mul.hi.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>); }
+  static constexpr RowInfo info{.grammar = "mul.hi.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mul"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>);
+  }
 };
 
 struct MulWide {
-  static constexpr RowInfo info{.grammar = "mul.wide.type", .operands = "d, a, b", .types = kIntegers16And32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mul", .affine = Affine::mul_wide};
+  static constexpr RowInfo info{.grammar = "mul.wide.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers16And32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mul",
+                                .affine = Affine::mul_wide};
   static constexpr size_t kOperandVariants = 1;
-  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b) { return wrap_mul(Wide<T>(a), Wide<T>(b)); }
+  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b) {
+    return wrap_mul(Wide<T>(a), Wide<T>(b));
+  }
 };
 
 struct MadLo {
-  static constexpr RowInfo info{.grammar = "mad.lo.type", .operands = "d, a, b, c", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad", .affine = Affine::mad};
+  static constexpr RowInfo info{.grammar = "mad.lo.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad",
+                                .affine = Affine::mad};
   static constexpr bool kSignless = true;
   static constexpr size_t kOperandVariants = 1;
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(wrap_mul(a, b), c); }
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return wrap_add(wrap_mul(a, b), c);
+  }
 };
 
 struct MadHi {
-  static constexpr RowInfo info{.grammar = "mad.hi.type", .operands = "d, a, b, c", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return wrap_add(T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>), c); }
+  static constexpr RowInfo info{.grammar = "mad.hi.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return wrap_add(T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>), c);
+  }
 };
 
 struct MadWide {
-  static constexpr RowInfo info{.grammar = "mad.wide.type", .operands = "d, a, b, c", .types = kIntegers16And32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad", .affine = Affine::mad_wide};
-  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b, Wide<T> c) { return wrap_add(wrap_mul(Wide<T>(a), Wide<T>(b)), c); }
+  static constexpr RowInfo info{.grammar = "mad.wide.type",
+                                .operands = "d, a, b, c",
+                                .types = kIntegers16And32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad",
+                                .affine = Affine::mad_wide};
+  template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b, Wide<T> c) {
+    return wrap_add(wrap_mul(Wide<T>(a), Wide<T>(b)), c);
+  }
 };
 
 // Division by zero does not trap; the hardware gives all ones (div) and the dividend (rem).
 struct DivInt {
-  static constexpr RowInfo info{.grammar = "div.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-div"};
+  static constexpr RowInfo info{.grammar = "div.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-div"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     if (b == 0) return T(~T(0));
     if (kIsSigned<T> && b == T(-1)) return wrap_sub(T(0), a);
@@ -68,7 +129,12 @@ struct DivInt {
 };
 
 struct RemInt {
-  static constexpr RowInfo info{.grammar = "rem.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-rem"};
+  static constexpr RowInfo info{.grammar = "rem.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-rem"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     if (b == 0) return a;
     if (kIsSigned<T> && b == T(-1)) return 0;
@@ -78,133 +144,320 @@ struct RemInt {
 
 // Saturating forms exist for .s32 only.
 struct AddSat {
-  static constexpr RowInfo info{.grammar = "add.sat.type", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-add"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return saturate(int64_t(a) + b); }
+  static constexpr RowInfo info{.grammar = "add.sat.type",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-add"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return saturate(int64_t(a) + b);
+  }
 };
 struct SubSat {
-  static constexpr RowInfo info{.grammar = "sub.sat.type", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-sub"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return saturate(int64_t(a) - b); }
+  static constexpr RowInfo info{.grammar = "sub.sat.type",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-sub"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return saturate(int64_t(a) - b);
+  }
 };
 struct MadHiSat {
-  static constexpr RowInfo info{.grammar = "mad.hi.sat.type", .operands = "d, a, b, c", .types = kS32, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-mad"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) { return saturate(((int64_t(a) * b) >> 32) + c); }
+  static constexpr RowInfo info{.grammar = "mad.hi.sat.type",
+                                .operands = "d, a, b, c",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-mad"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return saturate(((int64_t(a) * b) >> 32) + c);
+  }
 };
 
 struct NegInt {
-  static constexpr RowInfo info{.grammar = "neg.type", .operands = "d, a", .types = kSigned, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-neg", .affine = Affine::neg};
+  static constexpr RowInfo info{.grammar = "neg.type",
+                                .operands = "d, a",
+                                .types = kSigned,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-neg",
+                                .affine = Affine::neg};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return wrap_sub(T(0), a); }
 };
 
 struct AbsInt {
-  static constexpr RowInfo info{.grammar = "abs.type", .operands = "d, a", .types = kSigned, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-abs"};
-  template <class T, class M> TW_INLINE static T lane(M, T a) { return a < 0 ? wrap_sub(T(0), a) : a; }
+  static constexpr RowInfo info{.grammar = "abs.type",
+                                .operands = "d, a",
+                                .types = kSigned,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-abs"};
+  template <class T, class M> TW_INLINE static T lane(M, T a) {
+    return a < 0 ? wrap_sub(T(0), a) : a;
+  }
 };
 
 struct MinInt {
-  static constexpr RowInfo info{.grammar = "min.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-min"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return a < b ? a : b; }
 };
 
 struct MaxInt {
-  static constexpr RowInfo info{.grammar = "max.type", .operands = "d, a, b", .types = kIntegers, .types2 = {}, .category = Category::integer, .manual = "integer-arithmetic-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max.type",
+                                .operands = "d, a, b",
+                                .types = kIntegers,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .manual = "integer-arithmetic-instructions-max"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return a > b ? a : b; }
 };
 
 struct MinRelu {
-  static constexpr RowInfo info{.grammar = "min.type.relu", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { T least = a < b ? a : b; return least < 0 ? 0 : least; }
+  static constexpr RowInfo info{.grammar = "min.type.relu",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-min"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    T least = a < b ? a : b;
+    return least < 0 ? 0 : least;
+  }
 };
 struct MaxRelu {
-  static constexpr RowInfo info{.grammar = "max.type.relu", .operands = "d, a, b", .types = kS32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { T most = a > b ? a : b; return most < 0 ? 0 : most; }
+  static constexpr RowInfo info{.grammar = "max.type.relu",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-max"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    T most = a > b ? a : b;
+    return most < 0 ? 0 : most;
+  }
 };
 // Packed 16-bit pairs: the type lies in the spelling, the register has 32 bits.
 template <class H, class F> TW_INLINE uint32_t each_word(F f, uint32_t a, uint32_t b) {
-  uint32_t low = uint16_t(f(H(uint16_t(a)), H(uint16_t(b)))), high = uint16_t(f(H(uint16_t(a >> 16)), H(uint16_t(b >> 16))));
+  uint32_t low = uint16_t(f(H(uint16_t(a)), H(uint16_t(b)))),
+           high = uint16_t(f(H(uint16_t(a >> 16)), H(uint16_t(b >> 16))));
   return low | high << 16;
 }
 struct AddU16x2 {
-  static constexpr RowInfo info{.grammar = "add.u16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-add"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x + y; }, a, b); }
+  static constexpr RowInfo info{.grammar = "add.u16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-add"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x + y; }, a, b);
+  }
 };
 struct AddS16x2 : AddU16x2 {
-  static constexpr RowInfo info{.grammar = "add.s16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-add"};
+  static constexpr RowInfo info{.grammar = "add.s16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-add"};
 };
 struct MinU16x2 {
-  static constexpr RowInfo info{.grammar = "min.u16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x < y ? x : y; }, a, b); }
+  static constexpr RowInfo info{.grammar = "min.u16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-min"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return each_word<uint16_t>(
+        [](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x < y ? x : y; }, a, b);
+  }
 };
 struct MaxU16x2 {
-  static constexpr RowInfo info{.grammar = "max.u16x2", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x > y ? x : y; }, a, b); }
+  static constexpr RowInfo info{.grammar = "max.u16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-max"};
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
+    return each_word<uint16_t>(
+        [](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x > y ? x : y; }, a, b);
+  }
 };
 struct MinS16x2 {
-  static constexpr RowInfo info{.grammar = "min.s16x2{.relu}", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-min"};
+  static constexpr RowInfo info{.grammar = "min.s16x2{.relu}",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-min"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    return each_word<int16_t>([m](int32_t x, int32_t y) TW_INLINE_LAMBDA { int32_t r = x < y ? x : y; return m[Field::relu] && r < 0 ? 0 : r; }, a, b);
+    return each_word<int16_t>(
+        [m](int32_t x, int32_t y) TW_INLINE_LAMBDA {
+          int32_t r = x < y ? x : y;
+          return m[Field::relu] && r < 0 ? 0 : r;
+        },
+        a, b);
   }
 };
 struct MaxS16x2 {
-  static constexpr RowInfo info{.grammar = "max.s16x2{.relu}", .operands = "d, a, b", .types = kB32, .types2 = {}, .category = Category::integer, .min_ptx = 80, .min_sm = 90, .manual = "integer-arithmetic-instructions-max"};
+  static constexpr RowInfo info{.grammar = "max.s16x2{.relu}",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-max"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    return each_word<int16_t>([m](int32_t x, int32_t y) TW_INLINE_LAMBDA { int32_t r = x > y ? x : y; return m[Field::relu] && r < 0 ? 0 : r; }, a, b);
+    return each_word<int16_t>(
+        [m](int32_t x, int32_t y) TW_INLINE_LAMBDA {
+          int32_t r = x > y ? x : y;
+          return m[Field::relu] && r < 0 ? 0 : r;
+        },
+        a, b);
   }
 };
 
 // Shift amounts are unsigned 32-bit and clamp at the width.
 struct Shl {
-  static constexpr RowInfo info{.grammar = "shl.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-shl", .affine = Affine::shl};
-  static constexpr size_t kOperandVariants = 1;
-  template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) { return b >= kBitsOf<T> ? T(0) : T(Work<T>(a) << (b & (kBitsOf<T> - 1))); }
-};
-
-inline constexpr Type kShrTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64};
-struct Shr {
-  static constexpr RowInfo info{.grammar = "shr.type", .operands = "d, a, b", .types = kShrTypes, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-shr"};
+  static constexpr RowInfo info{.grammar = "shl.type",
+                                .operands = "d, a, b",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-shl",
+                                .affine = Affine::shl};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) {
-    if constexpr (kIsSigned<T>) return T(a >> (b >= kBitsOf<T> ? kBitsOf<T> - 1 : b));
-    else return b >= kBitsOf<T> ? T(0) : T(a >> (b & (kBitsOf<T> - 1)));
+    return b >= kBitsOf<T> ? T(0) : T(Work<T>(a) << (b & (kBitsOf<T> - 1)));
+  }
+};
+
+inline constexpr Type kShrTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
+                                     Type::u64, Type::s16, Type::s32, Type::s64};
+struct Shr {
+  static constexpr RowInfo info{.grammar = "shr.type",
+                                .operands = "d, a, b",
+                                .types = kShrTypes,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-shr"};
+  static constexpr size_t kOperandVariants = 1;
+  template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) {
+    if constexpr (kIsSigned<T>)
+      return T(a >> (b >= kBitsOf<T> ? kBitsOf<T> - 1 : b));
+    else
+      return b >= kBitsOf<T> ? T(0) : T(a >> (b & (kBitsOf<T> - 1)));
   }
 };
 
 struct And {
-  static constexpr RowInfo info{.grammar = "and.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-and"};
+  static constexpr RowInfo info{.grammar = "and.type",
+                                .operands = "d, a, b",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-and"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a & b); }
 };
 struct Or {
-  static constexpr RowInfo info{.grammar = "or.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-or"};
+  static constexpr RowInfo info{.grammar = "or.type",
+                                .operands = "d, a, b",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-or"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a | b); }
 };
 struct Xor {
-  static constexpr RowInfo info{.grammar = "xor.type", .operands = "d, a, b", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-xor"};
+  static constexpr RowInfo info{.grammar = "xor.type",
+                                .operands = "d, a, b",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-xor"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return T(a ^ b); }
 };
 struct Not {
-  static constexpr RowInfo info{.grammar = "not.type", .operands = "d, a", .types = kBits, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-not"};
+  static constexpr RowInfo info{.grammar = "not.type",
+                                .operands = "d, a",
+                                .types = kBits,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-not"};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return T(~a); }
 };
 
 // Predicates are 32-bit lane masks: one scalar operation serves a whole warp.
 struct AndPred {
-  static constexpr RowInfo info{.grammar = "and.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-and"};
-  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a & b; }
+  static constexpr RowInfo info{.grammar = "and.type",
+                                .operands = "d, a, b",
+                                .types = kPred,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-and"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) {
+    return a & b;
+  }
 };
 struct OrPred {
-  static constexpr RowInfo info{.grammar = "or.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-or"};
-  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a | b; }
+  static constexpr RowInfo info{.grammar = "or.type",
+                                .operands = "d, a, b",
+                                .types = kPred,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-or"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) {
+    return a | b;
+  }
 };
 struct XorPred {
-  static constexpr RowInfo info{.grammar = "xor.type", .operands = "d, a, b", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-xor"};
-  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) { return a ^ b; }
+  static constexpr RowInfo info{.grammar = "xor.type",
+                                .operands = "d, a, b",
+                                .types = kPred,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-xor"};
+  template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a, uint32_t b) {
+    return a ^ b;
+  }
 };
 struct NotPred {
-  static constexpr RowInfo info{.grammar = "not.type", .operands = "d, a", .types = kPred, .types2 = {}, .category = Category::logic, .manual = "logic-and-shift-instructions-not"};
+  static constexpr RowInfo info{.grammar = "not.type",
+                                .operands = "d, a",
+                                .types = kPred,
+                                .types2 = {},
+                                .category = Category::logic,
+                                .manual = "logic-and-shift-instructions-not"};
   template <class T, class M> TW_INLINE static uint32_t masks(M, uint32_t a) { return ~a; }
 };
 

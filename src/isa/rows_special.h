@@ -12,7 +12,13 @@ inline namespace TW_TARGET {
 
 // a * (1/b): for |b| beyond 2^126 the reciprocal is flushed.
 struct DivApprox {
-  static constexpr RowInfo info{.grammar = "div.approx{.ftz}.type", .operands = "d, a, b", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-div"};
+  static constexpr RowInfo info{.grammar = "div.approx{.ftz}.type",
+                                .operands = "d, a, b",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-div"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -22,73 +28,169 @@ struct DivApprox {
   }
 };
 struct DivFull {
-  static constexpr RowInfo info{.grammar = "div.full{.ftz}.type", .operands = "d, a, b", .types = kF32, .types2 = {}, .category = Category::fp32, .flops = 1, .manual = "floating-point-instructions-div"};
+  static constexpr RowInfo info{.grammar = "div.full{.ftz}.type",
+                                .operands = "d, a, b",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::fp32,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-div"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) { return out(m, in(m, a) / in(m, b)); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
+    return out(m, in(m, a) / in(m, b));
+  }
 };
 struct RcpApprox {
-  static constexpr RowInfo info{.grammar = "rcp.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp"};
+  static constexpr RowInfo info{.grammar = "rcp.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rcp"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, 1.0f / in(m, a)); }
 };
 struct SqrtApprox {
-  static constexpr RowInfo info{.grammar = "sqrt.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-sqrt"};
+  static constexpr RowInfo info{.grammar = "sqrt.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-sqrt"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, square_root(in(m, a))); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    return out(m, square_root(in(m, a)));
+  }
 };
 struct RsqrtApprox {
-  static constexpr RowInfo info{.grammar = "rsqrt.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rsqrt"};
+  static constexpr RowInfo info{.grammar = "rsqrt.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rsqrt"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, float(1.0 / square_root(double(in(m, a))))); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    return out(m, float(1.0 / square_root(double(in(m, a)))));
+  }
 };
 
 // f64: 20 bits of mantissa; the low word of operand and result is not there (.ftz).
-TW_INLINE double flush(double x) { return magnitude(x) < 0x1p-1022 ? (negative(x) ? -0.0 : 0.0) : x; }
-TW_INLINE double high_word(double x) { return bits_as<double>(bits_as<uint64_t>(x) & 0xffffffff00000000u); }
-TW_INLINE double gross(double x) { return x != x ? canonical(x) : flush(high_word(x)); }  // cut to 20 bits, as an H200 does
+TW_INLINE double flush(double x) {
+  return magnitude(x) < 0x1p-1022 ? (negative(x) ? -0.0 : 0.0) : x;
+}
+TW_INLINE double high_word(double x) {
+  return bits_as<double>(bits_as<uint64_t>(x) & 0xffffffff00000000u);
+}
+TW_INLINE double gross(double x) {
+  return x != x ? canonical(x) : flush(high_word(x));
+}  // cut to 20 bits, as an H200 does
 struct RcpApproxF64 {
-  static constexpr RowInfo info{.grammar = "rcp.approx.ftz.type", .operands = "d, a", .types = kF64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rcp-approx-ftz-f64"};
-  template <class T, class M> TW_INLINE static T lane(M, T a) { return gross(1.0 / flush(high_word(a))); }
+  static constexpr RowInfo info{.grammar = "rcp.approx.ftz.type",
+                                .operands = "d, a",
+                                .types = kF64,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rcp-approx-ftz-f64"};
+  template <class T, class M> TW_INLINE static T lane(M, T a) {
+    return gross(1.0 / flush(high_word(a)));
+  }
 };
 struct RsqrtApproxF64 {
-  static constexpr RowInfo info{.grammar = "rsqrt.approx.type", .operands = "d, a", .types = kF64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rsqrt"};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, 1.0 / square_root(a)); }
+  static constexpr RowInfo info{.grammar = "rsqrt.approx.type",
+                                .operands = "d, a",
+                                .types = kF64,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rsqrt"};
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    return out(m, 1.0 / square_root(a));
+  }
 };
 struct RsqrtApproxFtzF64 {
-  static constexpr RowInfo info{.grammar = "rsqrt.approx.ftz.type", .operands = "d, a", .types = kF64, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-rsqrt-approx-ftz-f64"};
-  template <class T, class M> TW_INLINE static T lane(M, T a) { return gross(1.0 / square_root(flush(high_word(a)))); }
+  static constexpr RowInfo info{.grammar = "rsqrt.approx.ftz.type",
+                                .operands = "d, a",
+                                .types = kF64,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-rsqrt-approx-ftz-f64"};
+  template <class T, class M> TW_INLINE static T lane(M, T a) {
+    return gross(1.0 / square_root(flush(high_word(a))));
+  }
 };
 
 struct Sin {
-  static constexpr RowInfo info{.grammar = "sin.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-sin"};
+  static constexpr RowInfo info{.grammar = "sin.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-sin"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, sine(in(m, a))); }
 };
 struct Cos {
-  static constexpr RowInfo info{.grammar = "cos.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-cos"};
+  static constexpr RowInfo info{.grammar = "cos.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-cos"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, cosine(in(m, a))); }
 };
 struct Lg2 {
-  static constexpr RowInfo info{.grammar = "lg2.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-lg2"};
+  static constexpr RowInfo info{.grammar = "lg2.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-lg2"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, log2_approx(in(m, a))); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    return out(m, log2_approx(in(m, a)));
+  }
 };
 struct Ex2 {
-  static constexpr RowInfo info{.grammar = "ex2.approx{.ftz}.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .manual = "floating-point-instructions-ex2"};
+  static constexpr RowInfo info{.grammar = "ex2.approx{.ftz}.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .manual = "floating-point-instructions-ex2"};
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
-  template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, exp2_approx(in(m, a))); }
+  template <class T, class M> TW_INLINE static T lane(M m, T a) {
+    return out(m, exp2_approx(in(m, a)));
+  }
 };
 struct Tanh {
-  static constexpr RowInfo info{.grammar = "tanh.approx.type", .operands = "d, a", .types = kF32, .types2 = {}, .category = Category::special_function, .flops = 1, .min_ptx = 70, .min_sm = 75, .manual = "floating-point-instructions-tanh"};
+  static constexpr RowInfo info{.grammar = "tanh.approx.type",
+                                .operands = "d, a",
+                                .types = kF32,
+                                .types2 = {},
+                                .category = Category::special_function,
+                                .flops = 1,
+                                .min_ptx = 70,
+                                .min_sm = 75,
+                                .manual = "floating-point-instructions-tanh"};
   template <class T, class M> TW_INLINE static T lane(M, T a) { return canonical(tanh_approx(a)); }
 };
 

@@ -1,6 +1,6 @@
 // Grammar strings are compiled once into slots; matching walks an instruction's modifiers along the
-// slots of each row of its opcode. Words are turned into small ids first, so that a match costs a few
-// table look-ups (decode has about 2 us an instruction in all).
+// slots of each row of its opcode. Words are turned into small ids first, so that a match costs a
+// few table look-ups (decode has about 2 us an instruction in all).
 #include "isa/table.h"
 
 #include <fmt/format.h>
@@ -23,57 +23,156 @@ struct Word {
 };
 
 constexpr Word kWords[] = {
-    {"rn", "rnd", Field::rnd, kRn}, {"rz", "rnd", Field::rnd, kRz}, {"rm", "rnd", Field::rnd, kRm}, {"rp", "rnd", Field::rnd, kRp},
-    {"rni", "irnd", Field::rnd, kRni}, {"rzi", "irnd", Field::rnd, kRzi}, {"rmi", "irnd", Field::rnd, kRmi}, {"rpi", "irnd", Field::rnd, kRpi},
-    {"rna", "rna", Field::rnd, kRna}, {"rs", "rs", Field::rnd, kRs},
-    {"ftz", "", Field::ftz, 1}, {"sat", "", Field::sat, 1}, {"satfinite", "", Field::satfinite, 1}, {"relu", "", Field::relu, 1},
-    {"NaN", "", Field::nan, 1}, {"xorsign", "", Field::xorsign, 1}, {"approx", "", Field::approx, 1}, {"full", "", Field::full, 1},
+    {"rn", "rnd", Field::rnd, kRn},
+    {"rz", "rnd", Field::rnd, kRz},
+    {"rm", "rnd", Field::rnd, kRm},
+    {"rp", "rnd", Field::rnd, kRp},
+    {"rni", "irnd", Field::rnd, kRni},
+    {"rzi", "irnd", Field::rnd, kRzi},
+    {"rmi", "irnd", Field::rnd, kRmi},
+    {"rpi", "irnd", Field::rnd, kRpi},
+    {"rna", "rna", Field::rnd, kRna},
+    {"rs", "rs", Field::rnd, kRs},
+    {"ftz", "", Field::ftz, 1},
+    {"sat", "", Field::sat, 1},
+    {"satfinite", "", Field::satfinite, 1},
+    {"relu", "", Field::relu, 1},
+    {"NaN", "", Field::nan, 1},
+    {"xorsign", "", Field::xorsign, 1},
+    {"approx", "", Field::approx, 1},
+    {"full", "", Field::full, 1},
     {"noftz", "", Field::noftz, 1},
-    {"eq", "cmp", Field::cmp, kEq}, {"ne", "cmp", Field::cmp, kNe}, {"lt", "cmp", Field::cmp, kLt}, {"le", "cmp", Field::cmp, kLe},
-    {"gt", "cmp", Field::cmp, kGt}, {"ge", "cmp", Field::cmp, kGe}, {"lo", "cmp", Field::cmp, kLo}, {"ls", "cmp", Field::cmp, kLs},
-    {"hi", "cmp", Field::cmp, kHi}, {"hs", "cmp", Field::cmp, kHs}, {"equ", "cmp", Field::cmp, kEqu}, {"neu", "cmp", Field::cmp, kNeu},
-    {"ltu", "cmp", Field::cmp, kLtu}, {"leu", "cmp", Field::cmp, kLeu}, {"gtu", "cmp", Field::cmp, kGtu}, {"geu", "cmp", Field::cmp, kGeu},
-    {"num", "cmp", Field::cmp, kNum}, {"nan", "cmp", Field::cmp, kNan},
-    {"and", "boolop", Field::boolop, kBoolAnd}, {"or", "boolop", Field::boolop, kBoolOr}, {"xor", "boolop", Field::boolop, kBoolXor},
-    {"f4e", "prmtmode", Field::operation, kOpF4e}, {"b4e", "prmtmode", Field::operation, kOpB4e}, {"rc8", "prmtmode", Field::operation, kOpRc8},
-    {"ecl", "prmtmode", Field::operation, kOpEcl}, {"ecr", "prmtmode", Field::operation, kOpEcr}, {"rc16", "prmtmode", Field::operation, kOpRc16},
-    {"finite", "testop", Field::operation, kOpFinite}, {"infinite", "testop", Field::operation, kOpInfinite}, {"number", "testop", Field::operation, kOpNumber},
-    {"notanumber", "testop", Field::operation, kOpNotANumber}, {"normal", "testop", Field::operation, kOpNormal}, {"subnormal", "testop", Field::operation, kOpSubnormal},
-    {"u32", "atype", Field::type_a, 0}, {"s32", "atype", Field::type_a, 1}, {"u32", "btype", Field::type_b, 0}, {"s32", "btype", Field::type_b, 1},
+    {"eq", "cmp", Field::cmp, kEq},
+    {"ne", "cmp", Field::cmp, kNe},
+    {"lt", "cmp", Field::cmp, kLt},
+    {"le", "cmp", Field::cmp, kLe},
+    {"gt", "cmp", Field::cmp, kGt},
+    {"ge", "cmp", Field::cmp, kGe},
+    {"lo", "cmp", Field::cmp, kLo},
+    {"ls", "cmp", Field::cmp, kLs},
+    {"hi", "cmp", Field::cmp, kHi},
+    {"hs", "cmp", Field::cmp, kHs},
+    {"equ", "cmp", Field::cmp, kEqu},
+    {"neu", "cmp", Field::cmp, kNeu},
+    {"ltu", "cmp", Field::cmp, kLtu},
+    {"leu", "cmp", Field::cmp, kLeu},
+    {"gtu", "cmp", Field::cmp, kGtu},
+    {"geu", "cmp", Field::cmp, kGeu},
+    {"num", "cmp", Field::cmp, kNum},
+    {"nan", "cmp", Field::cmp, kNan},
+    {"and", "boolop", Field::boolop, kBoolAnd},
+    {"or", "boolop", Field::boolop, kBoolOr},
+    {"xor", "boolop", Field::boolop, kBoolXor},
+    {"f4e", "prmtmode", Field::operation, kOpF4e},
+    {"b4e", "prmtmode", Field::operation, kOpB4e},
+    {"rc8", "prmtmode", Field::operation, kOpRc8},
+    {"ecl", "prmtmode", Field::operation, kOpEcl},
+    {"ecr", "prmtmode", Field::operation, kOpEcr},
+    {"rc16", "prmtmode", Field::operation, kOpRc16},
+    {"finite", "testop", Field::operation, kOpFinite},
+    {"infinite", "testop", Field::operation, kOpInfinite},
+    {"number", "testop", Field::operation, kOpNumber},
+    {"notanumber", "testop", Field::operation, kOpNotANumber},
+    {"normal", "testop", Field::operation, kOpNormal},
+    {"subnormal", "testop", Field::operation, kOpSubnormal},
+    {"u32", "atype", Field::type_a, 0},
+    {"s32", "atype", Field::type_a, 1},
+    {"u32", "btype", Field::type_b, 0},
+    {"s32", "btype", Field::type_b, 1},
     {"add", "accumulate", Field::operation, kOpAdd},
-    {"abs", "", Field::abs, 1}, {"shiftamt", "", Field::shiftamt, 1},
-    {"wide", "", Field::part, kWide}, {"cc", "", Field::carry_out, 1},
-    {"global", "space", Field::space, kGlobal}, {"shared", "space", Field::space, kShared}, {"shared::cta", "space", Field::space, kShared},
-    {"shared::cluster", "space", Field::space, kSharedCluster}, {"local", "space", Field::space, kLocal}, {"const", "space", Field::space, kConst},
-    {"param", "space", Field::space, kParam}, {"param::entry", "space", Field::space, kParam}, {"param::func", "space", Field::space, kParam},
-    {"weak", "ordering", Field::ordering, kWeak}, {"volatile", "ordering", Field::ordering, kVolatile}, {"relaxed", "ordering", Field::ordering, kRelaxed},
-    {"acquire", "ordering", Field::ordering, kAcquire}, {"release", "ordering", Field::ordering, kRelease}, {"acq_rel", "ordering", Field::ordering, kAcqRel},
+    {"abs", "", Field::abs, 1},
+    {"shiftamt", "", Field::shiftamt, 1},
+    {"wide", "", Field::part, kWide},
+    {"cc", "", Field::carry_out, 1},
+    {"global", "space", Field::space, kGlobal},
+    {"shared", "space", Field::space, kShared},
+    {"shared::cta", "space", Field::space, kShared},
+    {"shared::cluster", "space", Field::space, kSharedCluster},
+    {"local", "space", Field::space, kLocal},
+    {"const", "space", Field::space, kConst},
+    {"param", "space", Field::space, kParam},
+    {"param::entry", "space", Field::space, kParam},
+    {"param::func", "space", Field::space, kParam},
+    {"weak", "ordering", Field::ordering, kWeak},
+    {"volatile", "ordering", Field::ordering, kVolatile},
+    {"relaxed", "ordering", Field::ordering, kRelaxed},
+    {"acquire", "ordering", Field::ordering, kAcquire},
+    {"release", "ordering", Field::ordering, kRelease},
+    {"acq_rel", "ordering", Field::ordering, kAcqRel},
     {"sc", "ordering", Field::ordering, kSc},
-    {"cta", "scope", Field::scope, kScopeCta}, {"cluster", "scope", Field::scope, kScopeCluster}, {"gpu", "scope", Field::scope, kScopeGpu},
-    {"gl", "scope", Field::scope, kScopeGpu}, {"sys", "scope", Field::scope, kScopeSys},
+    {"cta", "scope", Field::scope, kScopeCta},
+    {"cluster", "scope", Field::scope, kScopeCluster},
+    {"gpu", "scope", Field::scope, kScopeGpu},
+    {"gl", "scope", Field::scope, kScopeGpu},
+    {"sys", "scope", Field::scope, kScopeSys},
     {"mmio", "", Field::mmio, 1},
-    {"v2", "vec", Field::vec, 2}, {"v4", "vec", Field::vec, 4}, {"v8", "vec", Field::vec, 8},
-    {"uni", "", Field::uniform, 1}, {"aligned", "", Field::uniform, 1}, {"sync", "", Field::sync, 1}, {"to", "", Field::to, 1},
-    {"add", "atomop", Field::operation, kOpAdd}, {"min", "atomop", Field::operation, kOpMin}, {"max", "atomop", Field::operation, kOpMax},
-    {"and", "atomop", Field::operation, kOpAnd}, {"or", "atomop", Field::operation, kOpOr}, {"xor", "atomop", Field::operation, kOpXor},
-    {"exch", "atomop", Field::operation, kOpExch}, {"cas", "casop", Field::operation, kOpCas}, {"inc", "atomop", Field::operation, kOpInc}, {"dec", "atomop", Field::operation, kOpDec},
-    {"and", "redop", Field::operation, kOpAnd}, {"or", "redop", Field::operation, kOpOr},
-    {"up", "shflmode", Field::operation, kOpUp}, {"down", "shflmode", Field::operation, kOpDown}, {"bfly", "shflmode", Field::operation, kOpBfly}, {"idx", "shflmode", Field::operation, kOpIdx},
-    {"all", "votemode", Field::operation, kOpAll}, {"any", "votemode", Field::operation, kOpAny}, {"uni", "votemode", Field::operation, kOpUni},
-    {"add", "reduxop", Field::operation, kOpAdd}, {"min", "reduxop", Field::operation, kOpMin}, {"max", "reduxop", Field::operation, kOpMax},
-    {"and", "reduxlogic", Field::operation, kOpAnd}, {"or", "reduxlogic", Field::operation, kOpOr}, {"xor", "reduxlogic", Field::operation, kOpXor},
-    {"L1", "level", Field::nontemporal, 0}, {"L2", "level", Field::nontemporal, 0}, {"L2::evict_last", "level", Field::nontemporal, 0}, {"L2::evict_normal", "level", Field::nontemporal, 0},
-    {"try_wait", "waitkind", Field::operation, 1}, {"test_wait", "waitkind", Field::operation, 2}, {"expect_tx", "", Field::to, 1}, {"noComplete", "", Field::satfinite, 1},
-    {"launch_dependents", "gdcmode", Field::operation, 1}, {"wait", "gdcmode", Field::operation, 2},
-    {"alias", "proxykind", Field::operation, 1}, {"async", "proxykind", Field::operation, 2}, {"async.global", "proxykind", Field::operation, 3},
-    {"clamp", "shiftmode", Field::shift, kShiftClamp}, {"wrap", "shiftmode", Field::shift, kShiftWrap},
+    {"v2", "vec", Field::vec, 2},
+    {"v4", "vec", Field::vec, 4},
+    {"v8", "vec", Field::vec, 8},
+    {"uni", "", Field::uniform, 1},
+    {"aligned", "", Field::uniform, 1},
+    {"sync", "", Field::sync, 1},
+    {"to", "", Field::to, 1},
+    {"add", "atomop", Field::operation, kOpAdd},
+    {"min", "atomop", Field::operation, kOpMin},
+    {"max", "atomop", Field::operation, kOpMax},
+    {"and", "atomop", Field::operation, kOpAnd},
+    {"or", "atomop", Field::operation, kOpOr},
+    {"xor", "atomop", Field::operation, kOpXor},
+    {"exch", "atomop", Field::operation, kOpExch},
+    {"cas", "casop", Field::operation, kOpCas},
+    {"inc", "atomop", Field::operation, kOpInc},
+    {"dec", "atomop", Field::operation, kOpDec},
+    {"and", "redop", Field::operation, kOpAnd},
+    {"or", "redop", Field::operation, kOpOr},
+    {"up", "shflmode", Field::operation, kOpUp},
+    {"down", "shflmode", Field::operation, kOpDown},
+    {"bfly", "shflmode", Field::operation, kOpBfly},
+    {"idx", "shflmode", Field::operation, kOpIdx},
+    {"all", "votemode", Field::operation, kOpAll},
+    {"any", "votemode", Field::operation, kOpAny},
+    {"uni", "votemode", Field::operation, kOpUni},
+    {"add", "reduxop", Field::operation, kOpAdd},
+    {"min", "reduxop", Field::operation, kOpMin},
+    {"max", "reduxop", Field::operation, kOpMax},
+    {"and", "reduxlogic", Field::operation, kOpAnd},
+    {"or", "reduxlogic", Field::operation, kOpOr},
+    {"xor", "reduxlogic", Field::operation, kOpXor},
+    {"L1", "level", Field::nontemporal, 0},
+    {"L2", "level", Field::nontemporal, 0},
+    {"L2::evict_last", "level", Field::nontemporal, 0},
+    {"L2::evict_normal", "level", Field::nontemporal, 0},
+    {"try_wait", "waitkind", Field::operation, 1},
+    {"test_wait", "waitkind", Field::operation, 2},
+    {"expect_tx", "", Field::to, 1},
+    {"noComplete", "", Field::satfinite, 1},
+    {"launch_dependents", "gdcmode", Field::operation, 1},
+    {"wait", "gdcmode", Field::operation, 2},
+    {"alias", "proxykind", Field::operation, 1},
+    {"async", "proxykind", Field::operation, 2},
+    {"async.global", "proxykind", Field::operation, 3},
+    {"clamp", "shiftmode", Field::shift, kShiftClamp},
+    {"wrap", "shiftmode", Field::shift, kShiftWrap},
     // Hints: accepted, without effect on results.
-    {"nc", "cache", Field::nontemporal, 1}, {"ca", "cache", Field::nontemporal, 0}, {"cg", "cache", Field::nontemporal, 0}, {"cs", "cache", Field::nontemporal, 0},
-    {"cv", "cache", Field::nontemporal, 0}, {"lu", "cache", Field::nontemporal, 0}, {"wb", "cache", Field::nontemporal, 0}, {"wt", "cache", Field::nontemporal, 0},
-    {"L1::evict_normal", "cache", Field::nontemporal, 0}, {"L1::evict_unchanged", "cache", Field::nontemporal, 0}, {"L1::evict_first", "cache", Field::nontemporal, 0},
-    {"L1::evict_last", "cache", Field::nontemporal, 0}, {"L1::no_allocate", "cache", Field::nontemporal, 0}, {"L2::evict_normal", "cache", Field::nontemporal, 0},
-    {"L2::evict_first", "cache", Field::nontemporal, 0}, {"L2::evict_last", "cache", Field::nontemporal, 0},
-    {"L2::64B", "cache", Field::nontemporal, 0}, {"L2::128B", "cache", Field::nontemporal, 0}, {"L2::256B", "cache", Field::nontemporal, 0},
+    {"nc", "cache", Field::nontemporal, 1},
+    {"ca", "cache", Field::nontemporal, 0},
+    {"cg", "cache", Field::nontemporal, 0},
+    {"cs", "cache", Field::nontemporal, 0},
+    {"cv", "cache", Field::nontemporal, 0},
+    {"lu", "cache", Field::nontemporal, 0},
+    {"wb", "cache", Field::nontemporal, 0},
+    {"wt", "cache", Field::nontemporal, 0},
+    {"L1::evict_normal", "cache", Field::nontemporal, 0},
+    {"L1::evict_unchanged", "cache", Field::nontemporal, 0},
+    {"L1::evict_first", "cache", Field::nontemporal, 0},
+    {"L1::evict_last", "cache", Field::nontemporal, 0},
+    {"L1::no_allocate", "cache", Field::nontemporal, 0},
+    {"L2::evict_normal", "cache", Field::nontemporal, 0},
+    {"L2::evict_first", "cache", Field::nontemporal, 0},
+    {"L2::evict_last", "cache", Field::nontemporal, 0},
+    {"L2::64B", "cache", Field::nontemporal, 0},
+    {"L2::128B", "cache", Field::nontemporal, 0},
+    {"L2::256B", "cache", Field::nontemporal, 0},
 };
 
 struct Slot {
@@ -103,12 +202,17 @@ std::vector<Slot> compile(std::string_view grammar) {
     if (grammar[i] == '{') slot.optional = true, ++i;
     ++i;  // '.'
     size_t end = i;
-    while (end < grammar.size() && grammar[end] != '.' && grammar[end] != '{' && grammar[end] != '}') ++end;
+    while (end < grammar.size() && grammar[end] != '.' && grammar[end] != '{' &&
+           grammar[end] != '}')
+      ++end;
     slot.text = grammar.substr(i, end - i);
     i = end;
     if (slot.optional) ++i;  // '}'
     if (i < grammar.size() && grammar[i] == '*') slot.repeat = true, ++i;
-    slot.kind = slot.text == "type" ? Slot::Kind::type : slot.text == "type2" ? Slot::Kind::type2 : is_class(slot.text) ? Slot::Kind::word_class : Slot::Kind::literal;
+    slot.kind = slot.text == "type"    ? Slot::Kind::type
+                : slot.text == "type2" ? Slot::Kind::type2
+                : is_class(slot.text)  ? Slot::Kind::word_class
+                                       : Slot::Kind::literal;
     slots.push_back(slot);
   }
   return slots;
@@ -119,13 +223,11 @@ struct Row {
   std::vector<Slot> slots;
 };
 
-template <class... Rows>
-void append(std::vector<Row>& rows, RowList<Rows...>) {
+template <class... Rows> void append(std::vector<Row>& rows, RowList<Rows...>) {
   (rows.push_back({&Rows::info, compile(Rows::info.grammar)}), ...);
 }
 
-template <class... Groups>
-void append_groups(std::vector<Row>& rows, GroupList<Groups...>) {
+template <class... Groups> void append_groups(std::vector<Row>& rows, GroupList<Groups...>) {
   (append(rows, Groups{}), ...);
 }
 
@@ -171,7 +273,8 @@ bool fits(const Slot& slot, const RowInfo& info, std::string_view word, Match& m
       return false;
     case Slot::Kind::literal: {
       if (word != slot.text) return false;
-      if (const Word* w = find_literal(word)) match.mods = match.mods.with(w->field, w->value);
+      if (const Word* w = find_literal(word))
+        match.mods = match.mods.with(w->field, w->value);
       else
         for (const Word& w2 : kWords)
           if (w2.text == word) match.mods = match.mods.with(w2.field, w2.value);
@@ -206,7 +309,9 @@ bool match_any_order(const Row& row, const std::vector<std::string>& words, Matc
 // A grammar without `.type` has its one type in the spelling or needs none.
 bool match_row(const Row& row, const std::vector<std::string>& words, Match& match) {
   if (row.info->category == Category::atomic) return match_any_order(row, words, match);
-  match.type = row.info->grammar.find(".type") == std::string_view::npos && !row.info->types.empty() ? row.info->types.front() : Type::none;
+  match.type = row.info->grammar.find(".type") == std::string_view::npos && !row.info->types.empty()
+                   ? row.info->types.front()
+                   : Type::none;
   size_t slot = 0;
   for (const std::string& word : words) {
     for (;; ++slot) {
@@ -237,7 +342,8 @@ std::vector<std::string> words_of(const Slot& slot, const RowInfo& info) {
     case Slot::Kind::literal: words.emplace_back(slot.text); break;
     case Slot::Kind::word_class:
       for (const Word& w : kWords)
-        if (w.word_class == slot.text && (!slot.repeat || words.size() < 3)) words.emplace_back(w.text);  // of the many hints, two
+        if (w.word_class == slot.text && (!slot.repeat || words.size() < 3))
+          words.emplace_back(w.text);  // of the many hints, two
       break;
     case Slot::Kind::type:
       for (Type t : info.types) words.emplace_back(ptx::type_name(t));
@@ -260,8 +366,10 @@ template <class F> void for_each_spelling(const Row& row, F f) {
     f(words);
     more = false;
     for (size_t i = 0; i < at.size() && !more; ++i) {
-      if (++at[i] < choices[i].size()) more = true;
-      else at[i] = 0;
+      if (++at[i] < choices[i].size())
+        more = true;
+      else
+        at[i] = 0;
     }
   }
 }
@@ -276,29 +384,39 @@ std::optional<Machine> machine_row(RowId row) {
   return static_cast<Machine>(row - kLaneRows);
 }
 
-std::string manual_url(const RowInfo& info) { return fmt::format("https://docs.nvidia.com/cuda/parallel-thread-execution/#{}", info.manual); }
+std::string manual_url(const RowInfo& info) {
+  return fmt::format("https://docs.nvidia.com/cuda/parallel-thread-execution/#{}", info.manual);
+}
 
 Result<Match> match(const ptx::Instruction& instruction, const std::string& file) {
   auto rows = table().by_opcode.find(instruction.opcode);
   if (rows == table().by_opcode.end()) {
-    return Error{fmt::format("instruction '{}' is not supported (no row of the instruction table has the opcode '{}')", instruction.spelling(), instruction.opcode), file, instruction.line, instruction.column};
+    return Error{fmt::format("instruction '{}' is not supported (no row of the instruction table "
+                             "has the opcode '{}')",
+                             instruction.spelling(), instruction.opcode),
+                 file, instruction.line, instruction.column};
   }
   std::optional<Match> other_count;  // fits but for the number of operands: the decoder says so
   for (RowId id : rows->second) {
     Match m;
     m.row = id;
     if (!match_row(table().rows[id], instruction.modifiers, m)) continue;
-    if (table().rows[id].info->body != Body::lane || operand_count(*table().rows[id].info) == instruction.operands.size()) return m;
+    if (table().rows[id].info->body != Body::lane ||
+        operand_count(*table().rows[id].info) == instruction.operands.size())
+      return m;
     if (!other_count) other_count = m;
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
-  return Error{fmt::format("instruction '{}' is not supported in this form (manual: {})", instruction.spelling(), manual_url(nearest)), file, instruction.line, instruction.column};
+  return Error{fmt::format("instruction '{}' is not supported in this form (manual: {})",
+                           instruction.spelling(), manual_url(nearest)),
+               file, instruction.line, instruction.column};
 }
 
 std::vector<std::vector<std::string>> spellings(RowId id) {
   std::vector<std::vector<std::string>> found;
-  for_each_spelling(table().rows[id], [&](const std::vector<std::string>& words) { found.push_back(words); });
+  for_each_spelling(table().rows[id],
+                    [&](const std::vector<std::string>& words) { found.push_back(words); });
   return found;
 }
 
@@ -325,7 +443,9 @@ std::vector<std::string> ambiguous_spellings() {
       for (RowId other : same_opcode) {
         const Row& row = table().rows[other];
         Match m;
-        if (other == id || operand_count(*row.info) != operand_count(info) || !match_row(row, words, m)) continue;
+        if (other == id || operand_count(*row.info) != operand_count(info) ||
+            !match_row(row, words, m))
+          continue;
         std::string spelling(info.opcode());
         for (const std::string& w : words) spelling += "." + w;
         found.push_back(spelling);

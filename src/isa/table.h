@@ -33,10 +33,12 @@ std::optional<Machine> machine_row(RowId row);  // nullopt for lane rows
 // of the nearest row where there is one.
 Result<Match> match(const ptx::Instruction& instruction, const std::string& file);
 
-// Every spelling (opcode and modifiers) that more than one row accepts; empty when the table is sound.
+// Every spelling (opcode and modifiers) that more than one row accepts; empty when the table is
+// sound.
 std::vector<std::string> ambiguous_spellings();
 
-// The spellings that a row's grammar allows, one word a slot; "" where an optional slot is left out.
+// The spellings that a row's grammar allows, one word a slot; "" where an optional slot is left
+// out.
 std::vector<std::vector<std::string>> spellings(RowId row);
 // Those words resolved against that row; nullopt if they do not fit it.
 std::optional<Match> match_words(RowId row, const std::vector<std::string>& words);

@@ -35,22 +35,10 @@ constexpr double kMaxU32 = 2147483647.0;
 constexpr double kMaxU64 = 1125899906842624.0;  // 2^50
 constexpr double kMaxReal = 1e9;
 
-template <auto Member>
-void* member(DeviceSpec& spec) {
-  return &(spec.*Member);
-}
-template <auto Member>
-void* measured(DeviceSpec& spec) {
-  return &(spec.measured.*Member);
-}
-template <int I>
-void* block_dim(DeviceSpec& spec) {
-  return &spec.max_block_dim[I];
-}
-template <int I>
-void* grid_dim(DeviceSpec& spec) {
-  return &spec.max_grid_dim[I];
-}
+template <auto Member> void* member(DeviceSpec& spec) { return &(spec.*Member); }
+template <auto Member> void* measured(DeviceSpec& spec) { return &(spec.measured.*Member); }
+template <int I> void* block_dim(DeviceSpec& spec) { return &spec.max_block_dim[I]; }
+template <int I> void* grid_dim(DeviceSpec& spec) { return &spec.max_grid_dim[I]; }
 
 using S = DeviceSpec;
 using C = Ceilings;

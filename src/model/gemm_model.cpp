@@ -113,8 +113,7 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   }
 }
 
-template <class Visit>
-void for_each_tile(const GemmProblem& p, Visit visit) {
+template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
   if (p.cuda_cores) {
     for (const GemmTile& tile : kCudaCoreTiles) visit(tile);
   } else {
@@ -129,18 +128,12 @@ void for_each_tile(const GemmProblem& p, Visit visit) {
 
 const char* to_string(GemmBound bound) {
   switch (bound) {
-    case GemmBound::kCudaCores:
-      return "CUDA cores";
-    case GemmBound::kTensorCores:
-      return "tensor cores";
-    case GemmBound::kSharedMemory:
-      return "shared memory";
-    case GemmBound::kL2:
-      return "L2";
-    case GemmBound::kLatency:
-      return "latency";
-    case GemmBound::kDram:
-      return "DRAM";
+    case GemmBound::kCudaCores: return "CUDA cores";
+    case GemmBound::kTensorCores: return "tensor cores";
+    case GemmBound::kSharedMemory: return "shared memory";
+    case GemmBound::kL2: return "L2";
+    case GemmBound::kLatency: return "latency";
+    case GemmBound::kDram: return "DRAM";
   }
   return "";
 }

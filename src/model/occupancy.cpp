@@ -37,16 +37,11 @@ WhatIf row(const DeviceSpec& device, const BlockResources& block, uint64_t value
 
 const char* limiter_name(Limiter limiter) {
   switch (limiter) {
-    case Limiter::kWarps:
-      return "warps";
-    case Limiter::kBlocks:
-      return "blocks";
-    case Limiter::kRegisters:
-      return "registers";
-    case Limiter::kShared:
-      return "shared memory";
-    case Limiter::kBarriers:
-      return "barriers";
+    case Limiter::kWarps: return "warps";
+    case Limiter::kBlocks: return "blocks";
+    case Limiter::kRegisters: return "registers";
+    case Limiter::kShared: return "shared memory";
+    case Limiter::kBarriers: return "barriers";
   }
   return "?";
 }

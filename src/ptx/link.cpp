@@ -57,8 +57,7 @@ bool defined(const Variable& variable) { return variable.linkage != Linkage::ext
 bool weak(Linkage linkage) { return linkage == Linkage::weak || linkage == Linkage::common; }
 
 // Whether `later` takes the place of `earlier`, which has the same name and is visible too.
-template <class T>
-bool replaces(const T& earlier, const T& later) {
+template <class T> bool replaces(const T& earlier, const T& later) {
   if (!defined(later)) return false;
   if (!defined(earlier)) return true;
   if constexpr (std::is_same_v<T, Variable>)

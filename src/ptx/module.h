@@ -93,13 +93,13 @@ struct Operand {
     symbol,   // var, var+4, func                    -> symbol, offset
     address,  // [%rd1+4], [var+4], [64], [%r1]      -> elements[0] is the base (reg, symbol,
               // integer), offset; more elements: [tensor_map, {c0, c1}], [tex, {x, y}]
-    vector,  // {%f1, %f2, _}                       -> elements
-    list,    // (param0, param1) of a call          -> elements
-    label,   // branch target                       -> index into Function::labels
-    table,   // .branchtargets / .callprototype name -> index into Function::branch_tables or
-             // ::prototypes
-    pair,    // %r1|%p1                             -> elements[0], elements[1]
-    sink,    // _
+    vector,   // {%f1, %f2, _}                       -> elements
+    list,     // (param0, param1) of a call          -> elements
+    label,    // branch target                       -> index into Function::labels
+    table,    // .branchtargets / .callprototype name -> index into Function::branch_tables or
+              // ::prototypes
+    pair,     // %r1|%p1                             -> elements[0], elements[1]
+    sink,     // _
   };
   Kind kind = Kind::sink;
   bool negated = false;

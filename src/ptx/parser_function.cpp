@@ -142,10 +142,8 @@ bool Parser::body() {
 
 bool Parser::statement() {
   switch (token_.kind) {
-    case TokenKind::identifier:
-      return lexer_.at_label_colon() ? label_statement() : instruction();
-    case TokenKind::directive:
-      return body_directive();
+    case TokenKind::identifier: return lexer_.at_label_colon() ? label_statement() : instruction();
+    case TokenKind::directive: return body_directive();
     case TokenKind::punctuator:
       if (token_.is('@')) return instruction();
       if (accept(';')) return true;
@@ -158,8 +156,7 @@ bool Parser::statement() {
         return true;
       }
       break;
-    default:
-      break;
+    default: break;
   }
   return unexpected("an instruction, a label or a directive");
 }

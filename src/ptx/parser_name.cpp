@@ -125,12 +125,8 @@ bool Parser::leave_scope() {
     const Scope::Undo& undo = scope.undo[i];
     NameFacts& f = facts_[undo.name];
     switch (undo.what) {
-      case Scope::Undo::What::local:
-        f.local = undo.local;
-        break;
-      case Scope::Undo::What::label:
-        f.label = undo.label;
-        break;
+      case Scope::Undo::What::local: f.local = undo.local; break;
+      case Scope::Undo::What::label: f.label = undo.label; break;
       case Scope::Undo::What::range:
         f.range = undo.range;
         if (at_depth > 1) --inner_ranges_;
@@ -322,8 +318,7 @@ bool Parser::resolve(const LabelReference& reference, const LocalLabel& label) {
                     fmt::format("'{}' is not a prototype: name a .callprototype", text));
       operand.name = function_->prototypes[label.index].name;
       break;
-    case Use::table_entry:
-      break;
+    case Use::table_entry: break;
   }
   return true;
 }

@@ -16,22 +16,15 @@ int strength(const Token& token) {
   if (t.size() == 1) switch (t[0]) {
       case '*':
       case '/':
-      case '%':
-        return 10;
+      case '%': return 10;
       case '+':
-      case '-':
-        return 9;
+      case '-': return 9;
       case '<':
-      case '>':
-        return 7;
-      case '&':
-        return 5;
-      case '^':
-        return 4;
-      case '|':
-        return 3;
-      default:
-        return 0;
+      case '>': return 7;
+      case '&': return 5;
+      case '^': return 4;
+      case '|': return 3;
+      default: return 0;
     }
   if (t == "<<" || t == ">>") return 8;
   if (t == "<=" || t == ">=") return 7;
@@ -88,8 +81,7 @@ bool Parser::operand(Operand& result, uint32_t nesting) {
         return true;
       }
       break;
-    default:
-      break;
+    default: break;
   }
   Constant value;
   if (!constant(value)) return false;
@@ -187,8 +179,7 @@ bool Parser::operand_name(Operand& result) {
                                                       : SymbolRef::Kind::return_parameter;
         result.symbol.index = meaning->index;
         break;
-      case Local::Kind::none:
-        break;
+      case Local::Kind::none: break;
     }
   }
   return addend(result.offset);
@@ -237,10 +228,8 @@ bool Parser::address_operand(Operand& result, uint32_t nesting) {
       result.offset = base.offset;
       base.offset = 0;
       break;
-    case Operand::Kind::integer:
-      break;
-    default:
-      return fail(at, "an address begins with a register, a variable or an integer");
+    case Operand::Kind::integer: break;
+    default: return fail(at, "an address begins with a register, a variable or an integer");
   }
   result.elements.push_back(std::move(base));
   for (;;) {

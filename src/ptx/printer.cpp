@@ -30,32 +30,22 @@ void write(std::string& out, fmt::format_string<Args...> format, Args&&... args)
 
 std::string_view linkage_text(Linkage linkage) {
   switch (linkage) {
-    case Linkage::internal:
-      return "";
-    case Linkage::visible:
-      return ".visible ";
-    case Linkage::weak:
-      return ".weak ";
-    case Linkage::external:
-      return ".extern ";
-    case Linkage::common:
-      return ".common ";
+    case Linkage::internal: return "";
+    case Linkage::visible: return ".visible ";
+    case Linkage::weak: return ".weak ";
+    case Linkage::external: return ".extern ";
+    case Linkage::common: return ".common ";
   }
   return "";
 }
 
 std::string_view symbol_name(const Module& m, const Function* f, const SymbolRef& s) {
   switch (s.kind) {
-    case SymbolRef::Kind::module_variable:
-      return m.variables[s.index].name;
-    case SymbolRef::Kind::function:
-      return m.functions[s.index].name;
-    case SymbolRef::Kind::function_variable:
-      return f->variables[s.index].name;
-    case SymbolRef::Kind::parameter:
-      return f->parameters[s.index].name;
-    case SymbolRef::Kind::return_parameter:
-      return f->returns[s.index].name;
+    case SymbolRef::Kind::module_variable: return m.variables[s.index].name;
+    case SymbolRef::Kind::function: return m.functions[s.index].name;
+    case SymbolRef::Kind::function_variable: return f->variables[s.index].name;
+    case SymbolRef::Kind::parameter: return f->parameters[s.index].name;
+    case SymbolRef::Kind::return_parameter: return f->returns[s.index].name;
   }
   return "";
 }
@@ -181,18 +171,10 @@ void print_operand(std::string& out, const Module& m, const Function& f, const O
       if (!o.name.empty()) write(out, ".{}", o.name);
       break;
     case Kind::special:
-    case Kind::table:
-      out += o.name;
-      break;
-    case Kind::integer:
-      write(out, "{}", static_cast<int64_t>(o.bits));
-      break;
-    case Kind::float32:
-      write(out, "0f{:08X}", o.bits);
-      break;
-    case Kind::float64:
-      write(out, "0d{:016X}", o.bits);
-      break;
+    case Kind::table: out += o.name; break;
+    case Kind::integer: write(out, "{}", static_cast<int64_t>(o.bits)); break;
+    case Kind::float32: write(out, "0f{:08X}", o.bits); break;
+    case Kind::float64: write(out, "0d{:016X}", o.bits); break;
     case Kind::symbol:
       out += symbol_name(m, &f, o.symbol);
       print_addend(out, o.offset);
@@ -217,17 +199,13 @@ void print_operand(std::string& out, const Module& m, const Function& f, const O
       print_elements(out, m, f, o.elements);
       out += ')';
       break;
-    case Kind::label:
-      out += f.labels[o.index].name;
-      break;
+    case Kind::label: out += f.labels[o.index].name; break;
     case Kind::pair:
       print_operand(out, m, f, o.elements[0]);
       out += '|';
       print_operand(out, m, f, o.elements[1]);
       break;
-    case Kind::sink:
-      out += '_';
-      break;
+    case Kind::sink: out += '_'; break;
   }
 }
 

@@ -44,8 +44,7 @@ void add_site(std::string& out, const FindingSite& site, const FindingsTextOptio
   out += fmt::format("{} --> {}:{}\n", std::string(margin.size() - 1, ' '), site.file, site.line);
   out += fmt::format("{:>{}} | {}\n", number, margin.size(), shown);
   out += fmt::format("{} | {}{}{}{} {}{}\n", margin, std::string(first, ' '), c.green, "^",
-                     std::string(last > first + 1 ? last - first - 1 : 0, '~'),
-                     site.role, c.reset);
+                     std::string(last > first + 1 ? last - first - 1 : 0, '~'), site.role, c.reset);
 }
 
 bool matches(std::string_view pattern, std::string_view text) {

@@ -1,6 +1,7 @@
-// What `tilewright profile` reports: plain structs, filled by profile_build.cpp from the records of the
-// program (record.h), the machine code that ptxas made (src/sass) and the model (src/model), and written
-// by profile_text.cpp, profile_json.cpp and profile_html.cpp. docs/counters.md defines every counter.
+// What `tilewright profile` reports: plain structs, filled by profile_build.cpp from the records of
+// the program (record.h), the machine code that ptxas made (src/sass) and the model (src/model),
+// and written by profile_text.cpp, profile_json.cpp and profile_html.cpp. docs/counters.md defines
+// every counter.
 //
 // Tested by tests/unit/report/profile_build_test.cpp, tests/counters.
 #pragma once
@@ -44,15 +45,15 @@ struct InstructionProfile {
   std::string text;
   std::string file;
   uint32_t line = 0;
-  uint32_t sass = 0;      // machine instructions made of it; 0 if not known, or joined to a neighbour
-  bool estimated = false; // its shared-memory counts
+  uint32_t sass = 0;  // machine instructions made of it; 0 if not known, or joined to a neighbour
+  bool estimated = false;  // its shared-memory counts
   Counters counters;
 };
 
 struct LineProfile {
   std::string file;
   uint32_t line = 0;
-  std::string source;     // the text of the line, where the file could be read
+  std::string source;  // the text of the line, where the file could be read
   Counters counters;
 };
 
@@ -76,41 +77,41 @@ struct LaunchProfile {
 };
 
 struct LevelTraffic {
-  std::string level;      // "requested", "L1", "L2", "DRAM", "compulsory"
+  std::string level;  // "requested", "L1", "L2", "DRAM", "compulsory"
   double bytes = 0;
-  double intensity = 0;   // FLOP per byte; 0: no FLOP
+  double intensity = 0;  // FLOP per byte; 0: no FLOP
 };
 
 // A kernel at one block shape, summed over its launches.
 struct KernelProfile {
-  std::string name;       // readable
+  std::string name;  // readable
   std::string mangled;
   std::array<uint32_t, 3> block{}, grid{};  // grid of the first launch
   uint64_t launches = 0, blocks = 0;
   uint64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
   uint32_t registers = 0;
-  bool resources_estimated = true;          // no ptxas was there
+  bool resources_estimated = true;  // no ptxas was there
   uint64_t spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
-  bool shared_estimated = false;            // shared-memory counts rest on a model of ptxas
+  bool shared_estimated = false;  // shared-memory counts rest on a model of ptxas
   Counters total;
   std::map<std::string, double> warps_by_pipe, lanes_by_pipe, warps_by_category, lanes_by_op;
-  double sass_warps = 0;                    // executed machine instructions, estimated; 0: not known
+  double sass_warps = 0;  // executed machine instructions, estimated; 0: not known
   std::vector<LevelTraffic> traffic;
   model::Occupancy occupancy;
-  model::Prediction prediction;             // of all launches
+  model::Prediction prediction;  // of all launches
   double predicted_seconds = 0;
-  double measured_seconds = 0;              // --measure; 0: not measured
+  double measured_seconds = 0;  // --measure; 0: not measured
   std::vector<InstructionProfile> instructions;
-  std::vector<LineProfile> lines;            // by file and line
-  std::vector<BankMap> banks;               // worst first
-  std::string verdict;                      // one sentence
+  std::vector<LineProfile> lines;  // by file and line
+  std::vector<BankMap> banks;      // worst first
+  std::string verdict;             // one sentence
 };
 
 struct Profile {
-  std::string program;                      // as on the command line
+  std::string program;  // as on the command line
   model::DeviceSpec device;
   bool as_written = false;
-  std::string ptxas_note;                   // why ptxas was not asked; empty: it was
+  std::string ptxas_note;  // why ptxas was not asked; empty: it was
   std::vector<KernelProfile> kernels;
   std::vector<LaunchProfile> launches;
   std::set<std::string> estimated_metrics;
@@ -129,7 +130,8 @@ struct BuildOptions {
   std::string ptxas_note;
 };
 
-Profile build_profile(const Records& records, const model::DeviceSpec& device, const BuildOptions& options);
+Profile build_profile(const Records& records, const model::DeviceSpec& device,
+                      const BuildOptions& options);
 
 // One screen for the terminal: the verdict of the kernel that takes longest, then a table.
 std::string profile_text(const Profile& profile);

@@ -26,7 +26,10 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
   Counters out;
   out.warps = double(c.warps), out.lanes = double(c.lanes);
   const double flops = double(c.lanes) * s.flops;
-  if (s.flops != 0) (s.pipe == "fp64" ? out.flops_fp64 : s.pipe == "fp16" ? out.flops_fp16 : out.flops_fp32) = flops;
+  if (s.flops != 0)
+    (s.pipe == "fp64"   ? out.flops_fp64
+     : s.pipe == "fp16" ? out.flops_fp16
+                        : out.flops_fp32) = flops;
   const double requests = double(c.requests), bytes = double(c.access_lanes) * s.width;
   double shared_requests = 0, wavefronts = 0, groups = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -36,16 +39,29 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
   }
   switch (s.traffic) {
     case Traffic::global_load:
-      out.ld_requests = requests, out.ld_sectors = double(c.sectors), out.ld_ideal = double(c.ideal_sectors), out.ld_bytes = bytes, out.ld_l2_sectors = double(c.l2_sectors);
+      out.ld_requests = requests, out.ld_sectors = double(c.sectors),
+      out.ld_ideal = double(c.ideal_sectors), out.ld_bytes = bytes,
+      out.ld_l2_sectors = double(c.l2_sectors);
       break;
     case Traffic::global_store:
-      out.st_requests = requests, out.st_sectors = double(c.sectors), out.st_ideal = double(c.ideal_sectors), out.st_bytes = bytes;
+      out.st_requests = requests, out.st_sectors = double(c.sectors),
+      out.st_ideal = double(c.ideal_sectors), out.st_bytes = bytes;
       break;
-    case Traffic::shared_load: out.shared_ld_requests = shared_requests, out.shared_ld_wavefronts = wavefronts, out.shared_ld_conflicts = wavefronts - groups; break;
-    case Traffic::shared_store: out.shared_st_requests = shared_requests, out.shared_st_wavefronts = wavefronts, out.shared_st_conflicts = wavefronts - groups; break;
+    case Traffic::shared_load:
+      out.shared_ld_requests = shared_requests, out.shared_ld_wavefronts = wavefronts,
+      out.shared_ld_conflicts = wavefronts - groups;
+      break;
+    case Traffic::shared_store:
+      out.shared_st_requests = shared_requests, out.shared_st_wavefronts = wavefronts,
+      out.shared_st_conflicts = wavefronts - groups;
+      break;
     case Traffic::local_load:
-    case Traffic::local_store: out.local_requests = requests, out.local_sectors = double(c.sectors); break;
-    case Traffic::atomic: out.atomic_requests = requests, out.atomic_sectors = double(c.sectors); break;
+    case Traffic::local_store:
+      out.local_requests = requests, out.local_sectors = double(c.sectors);
+      break;
+    case Traffic::atomic:
+      out.atomic_requests = requests, out.atomic_sectors = double(c.sectors);
+      break;
     case Traffic::shared_atomic: out.shared_atomic_requests = requests; break;
     case Traffic::none: break;
   }
@@ -56,18 +72,24 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
 // What a program's machine code is, as far as known.
 struct Code {
   std::vector<WidthRule> rules;
-  std::vector<double> sass;  // machine instructions that run for one execution of a site; empty: not known
+  std::vector<double>
+      sass;  // machine instructions that run for one execution of a site; empty: not known
   const sass::KernelCode* code = nullptr;
   const sass::KernelResources* resources = nullptr;
 };
 
-// Loops that ptxas unrolled hold every PTX instruction several times, of which one runs. Loads, stores and
-// multiply-adds are one machine instruction each, so the fewest copies of any in a block say how often.
-std::vector<double> sass_per_execution(const ProgramRecord& p, const std::vector<SiteCounts>& counts, const ptx::Function& kernel, const sass::KernelCode& code) {
+// Loops that ptxas unrolled hold every PTX instruction several times, of which one runs. Loads,
+// stores and multiply-adds are one machine instruction each, so the fewest copies of any in a block
+// say how often.
+std::vector<double> sass_per_execution(const ProgramRecord& p,
+                                       const std::vector<SiteCounts>& counts,
+                                       const ptx::Function& kernel, const sass::KernelCode& code) {
   const std::vector<uint32_t> blocks = basic_blocks(kernel);
   std::map<uint32_t, uint32_t> copies;  // block -> fewest
   for (const SiteInfo& s : p.sites) {
-    if (s.function != kernel.name || (s.traffic == Traffic::none && !s.op.ends_with("fma")) || s.instruction >= code.sass_of_ptx.size()) continue;
+    if (s.function != kernel.name || (s.traffic == Traffic::none && !s.op.ends_with("fma")) ||
+        s.instruction >= code.sass_of_ptx.size())
+      continue;
     const uint32_t n = code.sass_of_ptx[s.instruction];
     if (n == 0) continue;
     uint32_t& fewest = copies.try_emplace(blocks[s.instruction], n).first->second;
@@ -78,11 +100,12 @@ std::vector<double> sass_per_execution(const ProgramRecord& p, const std::vector
     return found == copies.end() ? 1.0 : double(found->second);
   };
   std::vector<double> result(p.sites.size(), 1);
-  std::map<uint32_t, size_t> first_site;           // of each block
+  std::map<uint32_t, size_t> first_site;  // of each block
   std::vector<bool> has_site(kernel.instructions.size(), false);
   for (size_t i = 0; i < p.sites.size(); ++i) {
     const SiteInfo& s = p.sites[i];
-    if (s.function != kernel.name || s.instruction >= code.sass_of_ptx.size() || s.category.empty()) continue;
+    if (s.function != kernel.name || s.instruction >= code.sass_of_ptx.size() || s.category.empty())
+      continue;
     result[i] = double(code.sass_of_ptx[s.instruction]) / copies_of(blocks[s.instruction]);
     if (counts[i].warps == 0) continue;  // folded away, or never reached
     has_site[s.instruction] = true;
@@ -94,13 +117,17 @@ std::vector<double> sass_per_execution(const ProgramRecord& p, const std::vector
   for (uint32_t i = 0; i < code.sass_of_ptx.size(); ++i) {
     traced += code.sass_of_ptx[i];
     const auto site = first_site.find(blocks[i]);
-    if (!has_site[i] && site != first_site.end()) result[site->second] += double(code.sass_of_ptx[i]) / copies_of(blocks[i]);
+    if (!has_site[i] && site != first_site.end())
+      result[site->second] += double(code.sass_of_ptx[i]) / copies_of(blocks[i]);
   }
-  if (!first_site.empty() && code.instructions > traced) result[first_site.begin()->second] += code.instructions - traced;
+  if (!first_site.empty() && code.instructions > traced)
+    result[first_site.begin()->second] += code.instructions - traced;
   return result;
 }
 
-Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters& c, const std::map<std::string, double>& ops, const KernelProfile& k, double sass_warps, double sass_lanes) {
+Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters& c,
+                   const std::map<std::string, double>& ops, const KernelProfile& k,
+                   double sass_warps, double sass_lanes) {
   Metrics m;
   m["launch__block_size"] = double(p.block[0]) * p.block[1] * p.block[2];
   m["launch__grid_size"] = double(l.grid[0]) * l.grid[1] * l.grid[2];
@@ -124,7 +151,8 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"] = c.shared_st_conflicts;
   for (const char* op : {"ffma", "fadd", "fmul", "dfma", "dadd", "dmul", "hfma", "hadd", "hmul"}) {
     const auto found = ops.find(op);
-    m[fmt::format("smsp__sass_thread_inst_executed_op_{}_pred_on.sum", op)] = found == ops.end() ? 0 : found->second;
+    m[fmt::format("smsp__sass_thread_inst_executed_op_{}_pred_on.sum", op)] =
+        found == ops.end() ? 0 : found->second;
   }
   m["lts__t_sectors_op_read.sum"] = double(l.l2_read_sectors);
   m["lts__t_sectors_op_write.sum"] = double(l.l2_written_sectors);
@@ -154,8 +182,10 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
 std::pair<const LineProfile*, double> culprit(const KernelProfile& k) {
   const std::string& unit = k.prediction.bound;
   const auto cost = [&](const Counters& c) {
-    if (unit.find("shared") != std::string::npos) return c.shared_ld_wavefronts + c.shared_st_wavefronts;
-    if (unit.find("DRAM") != std::string::npos || unit.find("L2") != std::string::npos) return c.ld_l2_sectors + c.st_sectors + c.atomic_sectors;
+    if (unit.find("shared") != std::string::npos)
+      return c.shared_ld_wavefronts + c.shared_st_wavefronts;
+    if (unit.find("DRAM") != std::string::npos || unit.find("L2") != std::string::npos)
+      return c.ld_l2_sectors + c.st_sectors + c.atomic_sectors;
     if (unit.find("L1") != std::string::npos) return c.ld_sectors + c.st_sectors + c.local_sectors;
     if (unit.find("FP") != std::string::npos) return c.flops();
     return c.warps;
@@ -171,16 +201,26 @@ std::pair<const LineProfile*, double> culprit(const KernelProfile& k) {
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 std::string verdict_of(const KernelProfile& k, const model::DeviceSpec& device) {
-  if (k.prediction.bound.empty()) return fmt::format("{} did no work that the model can time.", k.name);
-  std::string text = fmt::format("{} is bound by {} on the {}: at best {}", k.name, k.prediction.bound, device.name, duration(k.predicted_seconds));
-  if (k.total.flops() > 0) text += fmt::format(", {} TFLOP/s", three_digits(k.total.flops() / k.predicted_seconds / 1e12));
+  if (k.prediction.bound.empty())
+    return fmt::format("{} did no work that the model can time.", k.name);
+  std::string text = fmt::format("{} is bound by {} on the {}: at best {}", k.name,
+                                 k.prediction.bound, device.name, duration(k.predicted_seconds));
+  if (k.total.flops() > 0)
+    text += fmt::format(", {} TFLOP/s", three_digits(k.total.flops() / k.predicted_seconds / 1e12));
   const auto [line, share] = culprit(k);
-  if (line != nullptr) text += fmt::format("; line {}:{} causes {} of it", base_name(line->file), line->line, percent(share));
+  if (line != nullptr)
+    text += fmt::format("; line {}:{} causes {} of it", base_name(line->file), line->line,
+                        percent(share));
   text += ".";
-  if (k.total.excess_wavefronts() > 0.02 * (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts))
-    text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts.", percent(k.total.excess_wavefronts() / (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts)));
+  if (k.total.excess_wavefronts() >
+      0.02 * (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts))
+    text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts.",
+                        percent(k.total.excess_wavefronts() /
+                                (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts)));
   if (k.total.excess_sectors() > 0.02 * (k.total.ld_sectors + k.total.st_sectors))
-    text += fmt::format(" {} of its global sectors are more than coalesced accesses would need.", percent(k.total.excess_sectors() / (k.total.ld_sectors + k.total.st_sectors)));
+    text +=
+        fmt::format(" {} of its global sectors are more than coalesced accesses would need.",
+                    percent(k.total.excess_sectors() / (k.total.ld_sectors + k.total.st_sectors)));
   return text;
 }
 
@@ -205,19 +245,25 @@ class Sources {
 Counters& Counters::operator+=(const Counters& o) {
   warps += o.warps, lanes += o.lanes;
   flops_fp32 += o.flops_fp32, flops_fp64 += o.flops_fp64, flops_fp16 += o.flops_fp16;
-  ld_requests += o.ld_requests, ld_sectors += o.ld_sectors, ld_ideal += o.ld_ideal, ld_bytes += o.ld_bytes, ld_l2_sectors += o.ld_l2_sectors;
-  st_requests += o.st_requests, st_sectors += o.st_sectors, st_ideal += o.st_ideal, st_bytes += o.st_bytes;
-  shared_ld_requests += o.shared_ld_requests, shared_ld_wavefronts += o.shared_ld_wavefronts, shared_ld_conflicts += o.shared_ld_conflicts;
-  shared_st_requests += o.shared_st_requests, shared_st_wavefronts += o.shared_st_wavefronts, shared_st_conflicts += o.shared_st_conflicts;
+  ld_requests += o.ld_requests, ld_sectors += o.ld_sectors, ld_ideal += o.ld_ideal,
+      ld_bytes += o.ld_bytes, ld_l2_sectors += o.ld_l2_sectors;
+  st_requests += o.st_requests, st_sectors += o.st_sectors, st_ideal += o.st_ideal,
+      st_bytes += o.st_bytes;
+  shared_ld_requests += o.shared_ld_requests, shared_ld_wavefronts += o.shared_ld_wavefronts,
+      shared_ld_conflicts += o.shared_ld_conflicts;
+  shared_st_requests += o.shared_st_requests, shared_st_wavefronts += o.shared_st_wavefronts,
+      shared_st_conflicts += o.shared_st_conflicts;
   local_requests += o.local_requests, local_sectors += o.local_sectors;
-  atomic_requests += o.atomic_requests, atomic_sectors += o.atomic_sectors, shared_atomic_requests += o.shared_atomic_requests;
+  atomic_requests += o.atomic_requests, atomic_sectors += o.atomic_sectors,
+      shared_atomic_requests += o.shared_atomic_requests;
   barriers += o.barriers;
   return *this;
 }
 
 std::string readable_kernel(const std::string& mangled) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
   std::string name = status == 0 && text ? text.get() : mangled;
   // Drop the parameters: the last ')' closes them; the return type stands before a template's name.
   if (name.ends_with(")")) {
@@ -231,11 +277,13 @@ std::string readable_kernel(const std::string& mangled) {
     }
   }
   if (name.starts_with("void ")) name.erase(0, 5);
-  for (size_t at; (at = name.find("(int)")) != std::string::npos;) name.erase(at, 5);  // gemm<(int)16>
+  for (size_t at; (at = name.find("(int)")) != std::string::npos;)
+    name.erase(at, 5);  // gemm<(int)16>
   return name;
 }
 
-Profile build_profile(const Records& records, const model::DeviceSpec& device, const BuildOptions& options) {
+Profile build_profile(const Records& records, const model::DeviceSpec& device,
+                      const BuildOptions& options) {
   Profile report;
   report.program = options.program;
   report.device = device;
@@ -246,30 +294,37 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
   std::map<uint64_t, size_t> program_at;
   for (size_t i = 0; i < records.programs.size(); ++i) program_at[records.programs[i].id] = i;
   std::vector<std::vector<SiteCounts>> sums(records.programs.size());
-  for (size_t i = 0; i < records.programs.size(); ++i) sums[i].resize(records.programs[i].sites.size());
+  for (size_t i = 0; i < records.programs.size(); ++i)
+    sums[i].resize(records.programs[i].sites.size());
   std::vector<const LaunchRecord*> launches;
   for (const LaunchRecord& l : records.launches) {
     const auto at = program_at.find(l.program);
-    if (at == program_at.end() || l.sites.size() != sums[at->second].size()) continue;  // its program's record was lost
+    if (at == program_at.end() || l.sites.size() != sums[at->second].size())
+      continue;  // its program's record was lost
     launches.push_back(&l);
     for (size_t s = 0; s < l.sites.size(); ++s) {
       SiteCounts& sum = sums[at->second][s];
       const SiteCounts& c = l.sites[s];
-      sum.warps += c.warps, sum.lanes += c.lanes, sum.requests += c.requests, sum.access_lanes += c.access_lanes;
-      sum.sectors += c.sectors, sum.ideal_sectors += c.ideal_sectors, sum.l2_sectors += c.l2_sectors, sum.address_bits |= c.address_bits;
-      for (size_t i = 0; i < 3; ++i) sum.wavefronts[i] += c.wavefronts[i], sum.groups[i] += c.groups[i];
+      sum.warps += c.warps, sum.lanes += c.lanes, sum.requests += c.requests,
+          sum.access_lanes += c.access_lanes;
+      sum.sectors += c.sectors, sum.ideal_sectors += c.ideal_sectors,
+          sum.l2_sectors += c.l2_sectors, sum.address_bits |= c.address_bits;
+      for (size_t i = 0; i < 3; ++i)
+        sum.wavefronts[i] += c.wavefronts[i], sum.groups[i] += c.groups[i];
     }
   }
 
   // Records come as launches end; ids rise as they start, in each process.
-  std::stable_sort(launches.begin(), launches.end(), [](const LaunchRecord* x, const LaunchRecord* y) {
-    return std::pair(x->program >> 32, x->id) < std::pair(y->program >> 32, y->id);
-  });
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const LaunchRecord* x, const LaunchRecord* y) {
+                     return std::pair(x->program >> 32, x->id) < std::pair(y->program >> 32, y->id);
+                   });
 
   // rules
   std::map<uint64_t, std::unique_ptr<ptx::Module>> modules;
   for (const ModuleRecord& m : records.modules)
-    if (Result<ptx::Module> parsed = ptx::parse(m.text, "module")) modules[m.id] = std::make_unique<ptx::Module>(std::move(*parsed));
+    if (Result<ptx::Module> parsed = ptx::parse(m.text, "module"))
+      modules[m.id] = std::make_unique<ptx::Module>(std::move(*parsed));
   std::vector<Code> codes(records.programs.size());
   for (size_t i = 0; i < records.programs.size(); ++i) {
     const ProgramRecord& p = records.programs[i];
@@ -283,10 +338,12 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
         if (r.name == p.kernel) code.resources = &r;
     }
     const auto module = modules.find(p.ptx);
-    const ptx::Function* kernel = module == modules.end() ? nullptr : module->second->find_function(p.kernel);
+    const ptx::Function* kernel =
+        module == modules.end() ? nullptr : module->second->find_function(p.kernel);
     if (kernel == nullptr) continue;
     if (!options.as_written) code.rules = shared_width_rules(p, sums[i], *kernel, code.code);
-    if (code.code != nullptr && code.code->sass_of_ptx.size() == kernel->instructions.size()) code.sass = sass_per_execution(p, sums[i], *kernel, *code.code);
+    if (code.code != nullptr && code.code->sass_of_ptx.size() == kernel->instructions.size())
+      code.sass = sass_per_execution(p, sums[i], *kernel, *code.code);
   }
 
   // counters per instruction, line and kernel
@@ -309,7 +366,8 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
     if (code.resources != nullptr) {
       k.registers = code.resources->registers;
       k.resources_estimated = false;
-      k.spill_load_bytes = code.resources->spill_load_bytes, k.spill_store_bytes = code.resources->spill_store_bytes;
+      k.spill_load_bytes = code.resources->spill_load_bytes,
+      k.spill_store_bytes = code.resources->spill_store_bytes;
       k.stack_bytes = code.resources->stack_bytes;
     }
     model::BlockResources block;
@@ -327,23 +385,32 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
       in.counters = counters_of(info, c, code.rules[s]);
       in.estimated = code.rules[s].estimated;
       if (in.estimated) k.shared_estimated = true;
-      if (code.code != nullptr && info.function == p.kernel && info.instruction < code.code->sass_of_ptx.size()) in.sass = code.code->sass_of_ptx[info.instruction];
+      if (code.code != nullptr && info.function == p.kernel &&
+          info.instruction < code.code->sass_of_ptx.size())
+        in.sass = code.code->sass_of_ptx[info.instruction];
       k.total += in.counters;
       lines[{info.file, info.line}] += in.counters;
-      if (!info.pipe.empty()) k.warps_by_pipe[info.pipe] += double(c.warps), k.lanes_by_pipe[info.pipe] += double(c.lanes);
+      if (!info.pipe.empty())
+        k.warps_by_pipe[info.pipe] += double(c.warps),
+            k.lanes_by_pipe[info.pipe] += double(c.lanes);
       if (!info.category.empty()) k.warps_by_category[info.category] += double(c.warps);
       if (!info.op.empty()) k.lanes_by_op[info.op] += double(c.lanes);
       if (!code.sass.empty()) k.sass_warps += double(c.warps) * code.sass[s];
       // Work of the pipes; instructions that ptxas removed cost nothing.
-      const double runs = code.sass.empty() ? (info.category == "move" ? 0 : 1) : std::min(1.0, code.sass[s]);
+      const double runs =
+          code.sass.empty() ? (info.category == "move" ? 0 : 1) : std::min(1.0, code.sass[s]);
       if (info.pipe == "alu") work[i].int32_instructions += double(c.lanes) * runs;
       if (info.pipe == "xu") work[i].sfu_instructions += double(c.lanes) * runs;
       if (info.pipe == "fma") work[i].fp32_instructions += double(c.lanes);
       if (info.pipe == "fp64") work[i].fp64_instructions += double(c.lanes);
-      if (info.pipe == "fp16") work[i].fp16_instructions += double(c.lanes) * std::max(1u, info.flops / (info.op.ends_with("fma") ? 2u : 1u));
+      if (info.pipe == "fp16")
+        work[i].fp16_instructions +=
+            double(c.lanes) * std::max(1u, info.flops / (info.op.ends_with("fma") ? 2u : 1u));
       k.instructions.push_back(std::move(in));
     }
-    for (auto& [place, counters] : lines) k.lines.push_back({place.first, place.second, sources.line(place.first, place.second), counters});
+    for (auto& [place, counters] : lines)
+      k.lines.push_back(
+          {place.first, place.second, sources.line(place.first, place.second), counters});
     report.kernels.push_back(std::move(k));
   }
 
@@ -359,13 +426,15 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
       total += counters_of(p.sites[s], l->sites[s], codes[i].rules[s]);
       if (!p.sites[s].op.empty()) ops[p.sites[s].op] += double(l->sites[s].lanes);
       if (codes[i].sass.empty()) continue;
-      sass_warps += double(l->sites[s].warps) * codes[i].sass[s], sass_lanes += double(l->sites[s].lanes) * codes[i].sass[s];
+      sass_warps += double(l->sites[s].warps) * codes[i].sass[s],
+          sass_lanes += double(l->sites[s].lanes) * codes[i].sass[s];
     }
     LaunchProfile out;
     out.id = l->id, out.kernel = kernel_at[i], out.grid = l->grid, out.block = p.block;
     out.dynamic_shared_bytes = l->dynamic_shared_bytes, out.faulted = l->faulted;
     out.metrics = metrics_of(p, *l, total, ops, k, sass_warps, sass_lanes);
-    out.metrics["launch__shared_mem_per_block"] = double(p.static_shared_bytes + l->dynamic_shared_bytes + device.shared_reserved_per_block);
+    out.metrics["launch__shared_mem_per_block"] =
+        double(p.static_shared_bytes + l->dynamic_shared_bytes + device.shared_reserved_per_block);
     report.launches.push_back(std::move(out));
     ++k.launches;
     const uint64_t blocks = uint64_t(l->grid[0]) * l->grid[1] * l->grid[2];
@@ -373,15 +442,19 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
 
     model::KernelWork launch_work;
     const double share = k.total.warps > 0 ? total.warps / k.total.warps : 0;
-    launch_work.fp32_instructions = work[i].fp32_instructions * share, launch_work.fp64_instructions = work[i].fp64_instructions * share;
-    launch_work.fp16_instructions = work[i].fp16_instructions * share, launch_work.int32_instructions = work[i].int32_instructions * share;
+    launch_work.fp32_instructions = work[i].fp32_instructions * share,
+    launch_work.fp64_instructions = work[i].fp64_instructions * share;
+    launch_work.fp16_instructions = work[i].fp16_instructions * share,
+    launch_work.int32_instructions = work[i].int32_instructions * share;
     launch_work.sfu_instructions = work[i].sfu_instructions * share;
     launch_work.warp_instructions = sass_warps > 0 ? sass_warps : total.warps;
     launch_work.dram_bytes = double(l->dram_read_sectors + l->dram_written_sectors) * kSector;
     launch_work.l2_bytes = double(l->l2_read_sectors + l->l2_written_sectors) * kSector;
     launch_work.l1_bytes = (total.ld_sectors + total.st_sectors + total.local_sectors) * kSector;
     launch_work.shared_wavefronts = total.shared_ld_wavefronts + total.shared_st_wavefronts;
-    const model::Prediction prediction = model::predict(device, model::Basis::kMeasured, launch_work, {blocks, std::max(1u, k.occupancy.blocks_per_sm)});
+    const model::Prediction prediction =
+        model::predict(device, model::Basis::kMeasured, launch_work,
+                       {blocks, std::max(1u, k.occupancy.blocks_per_sm)});
     k.predicted_seconds += prediction.seconds;
     if (k.prediction.seconds < prediction.seconds || k.launches == 1) k.prediction = prediction;
 
@@ -403,23 +476,41 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device, c
     for (const BankExample& e : l->examples) {
       if (e.site >= p.sites.size()) continue;
       const SiteInfo& s = p.sites[e.site];
-      const auto same = std::find_if(k.banks.begin(), k.banks.end(), [&](const BankMap& b) { return b.text == s.text && b.line == s.line && b.file == s.file; });
-      BankMap map{s.file, s.text, s.line, s.width, e.wavefronts, e.groups, e.mask, s.traffic == Traffic::shared_store, e.address};
-      if (same == k.banks.end()) k.banks.push_back(map);
-      else if (map.wavefronts - map.groups > same->wavefronts - same->groups) *same = map;
+      const auto same = std::find_if(k.banks.begin(), k.banks.end(), [&](const BankMap& b) {
+        return b.text == s.text && b.line == s.line && b.file == s.file;
+      });
+      BankMap map{s.file,       s.text,   s.line, s.width,
+                  e.wavefronts, e.groups, e.mask, s.traffic == Traffic::shared_store,
+                  e.address};
+      if (same == k.banks.end())
+        k.banks.push_back(map);
+      else if (map.wavefronts - map.groups > same->wavefronts - same->groups)
+        *same = map;
     }
   }
 
   for (KernelProfile& k : report.kernels) {
     for (LevelTraffic& t : k.traffic) t.intensity = t.bytes > 0 ? k.total.flops() / t.bytes : 0;
-    std::stable_sort(k.banks.begin(), k.banks.end(), [](const BankMap& a, const BankMap& b) { return a.wavefronts - a.groups > b.wavefronts - b.groups; });
+    std::stable_sort(k.banks.begin(), k.banks.end(), [](const BankMap& a, const BankMap& b) {
+      return a.wavefronts - a.groups > b.wavefronts - b.groups;
+    });
     k.verdict = verdict_of(k, device);
-    if (k.resources_estimated) report.estimated_metrics.insert({"launch__registers_per_thread", "launch__occupancy_limit_registers", "sm__maximum_warps_per_active_cycle_pct"});
+    if (k.resources_estimated)
+      report.estimated_metrics.insert({"launch__registers_per_thread",
+                                       "launch__occupancy_limit_registers",
+                                       "sm__maximum_warps_per_active_cycle_pct"});
     if (k.shared_estimated)
-      report.estimated_metrics.insert({"smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed_op_shared_st.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-                                       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"});
+      report.estimated_metrics.insert({"smsp__sass_inst_executed_op_shared_ld.sum",
+                                       "smsp__sass_inst_executed_op_shared_st.sum",
+                                       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+                                       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+                                       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+                                       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"});
   }
-  report.estimated_metrics.insert({"lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum", "launch__occupancy_limit_shared_mem"});
+  report.estimated_metrics.insert({"lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
+                                   "dram__bytes_read.sum", "dram__bytes_write.sum",
+                                   "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum",
+                                   "launch__occupancy_limit_shared_mem"});
   return report;
 }
 

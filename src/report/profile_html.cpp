@@ -1,5 +1,5 @@
-// A profile in the terms of the HTML report: labels for its counters, source files with the lines between
-// those that count, lanes and words of the bank map.
+// A profile in the terms of the HTML report: labels for its counters, source files with the lines
+// between those that count, lanes and words of the bank map.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tw::report {
 namespace {
 
-constexpr uint32_t kContext = 3;       // source lines shown around each that counts
+constexpr uint32_t kContext = 3;  // source lines shown around each that counts
 constexpr size_t kMaxBankMaps = 4;
 
 struct Label {
@@ -51,7 +51,9 @@ constexpr Label kLabels[] = {
     {"launch__shared_mem_per_block", "Shared memory per block", "B"},
 };
 
-std::string shape(const std::array<uint32_t, 3>& s) { return fmt::format("{} x {} x {}", s[0], s[1], s[2]); }
+std::string shape(const std::array<uint32_t, 3>& s) {
+  return fmt::format("{} x {} x {}", s[0], s[1], s[2]);
+}
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 std::vector<SourceFile> sources_of(const KernelProfile& k) {
@@ -66,8 +68,13 @@ std::vector<SourceFile> sources_of(const KernelProfile& k) {
     SourceFile file{path, {}};
     uint32_t next = 1;
     for (const auto& [number, profile] : counted) {
-      const uint32_t end = text.size() > 1 ? std::min<uint32_t>(number + kContext, uint32_t(text.size() - 1)) : number;
-      for (uint32_t n = std::max(next, number > kContext && text.size() > 1 ? number - kContext : text.size() > 1 ? 1 : number); n <= end; ++n) {
+      const uint32_t end = text.size() > 1
+                               ? std::min<uint32_t>(number + kContext, uint32_t(text.size() - 1))
+                               : number;
+      for (uint32_t n = std::max(next, number > kContext && text.size() > 1 ? number - kContext
+                                       : text.size() > 1                    ? 1
+                                                                            : number);
+           n <= end; ++n) {
         SourceLine line;
         line.number = n;
         line.text = n < text.size() ? text[n] : std::string();
@@ -76,7 +83,8 @@ std::vector<SourceFile> sources_of(const KernelProfile& k) {
           line.instructions = c.lanes;
           line.active_lanes = c.warps > 0 ? c.lanes / c.warps : 0;
           line.sectors = c.ld_sectors + c.st_sectors, line.ideal_sectors = c.ld_ideal + c.st_ideal;
-          line.wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts, line.ideal_wavefronts = line.wavefronts - c.excess_wavefronts();
+          line.wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts,
+          line.ideal_wavefronts = line.wavefronts - c.excess_wavefronts();
         }
         file.lines.push_back(std::move(line));
         next = n + 1;
@@ -92,12 +100,15 @@ KernelReport page_of(const Profile& profile, size_t index) {
   KernelReport r;
   r.name = k.name, r.grid = shape(k.grid), r.block = shape(k.block);
   r.verdict = k.verdict;
-  r.pipe = k.total.flops_fp64 > k.total.flops_fp32 ? "FP64" : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16" : "FP32";
+  r.pipe = k.total.flops_fp64 > k.total.flops_fp32   ? "FP64"
+           : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16"
+                                                     : "FP32";
   r.measured = k.measured_seconds > 0;
   r.seconds = r.measured ? k.measured_seconds : k.predicted_seconds;
   r.tflops = r.seconds > 0 ? k.total.flops() / r.seconds * 1e-12 : 0;
   for (const LevelTraffic& t : k.traffic)
-    if (t.level == "DRAM" || t.level == "L2" || t.level == "L1" || t.level == "shared") r.intensities.push_back({t.level, t.intensity});
+    if (t.level == "DRAM" || t.level == "L2" || t.level == "L1" || t.level == "shared")
+      r.intensities.push_back({t.level, t.intensity});
   r.prediction = k.prediction;
   r.resources.threads = k.block[0] * k.block[1] * k.block[2];
   r.resources.registers_per_thread = k.registers;
@@ -109,17 +120,27 @@ KernelReport page_of(const Profile& profile, size_t index) {
   Metrics sums;
   for (const LaunchProfile& l : profile.launches)
     if (l.kernel == index)
-      for (const auto& [name, value] : l.metrics) name.starts_with("launch__") ? sums[name] = value : sums[name] += value;
+      for (const auto& [name, value] : l.metrics)
+        name.starts_with("launch__") ? sums[name] = value : sums[name] += value;
   for (const Label& l : kLabels)
-    if (const auto found = sums.find(l.name); found != sums.end() && (found->second != 0 || std::string_view(l.name).starts_with("launch__")))
-      r.metrics.push_back({l.name, l.label, found->second, l.unit, profile.estimated_metrics.contains(l.name)});
+    if (const auto found = sums.find(l.name);
+        found != sums.end() &&
+        (found->second != 0 || std::string_view(l.name).starts_with("launch__")))
+      r.metrics.push_back(
+          {l.name, l.label, found->second, l.unit, profile.estimated_metrics.contains(l.name)});
   r.sources = sources_of(k);
   for (size_t i = 0; i < k.banks.size() && i < kMaxBankMaps; ++i) {
     const BankMap& b = k.banks[i];
-    BankAccess access{fmt::format("{}:{}, {} of {} bytes", base_name(b.file), b.line, b.store ? "store" : "load", b.width), {}, b.wavefronts, b.groups};
+    BankAccess access{fmt::format("{}:{}, {} of {} bytes", base_name(b.file), b.line,
+                                  b.store ? "store" : "load", b.width),
+                      {},
+                      b.wavefronts,
+                      b.groups};
     for (uint32_t lane = 0; lane < 32; ++lane) {
       if ((b.mask >> lane & 1) == 0) continue;
-      for (uint32_t word = b.address[lane] / 4; word <= (b.address[lane] + std::max(1u, b.width) - 1) / 4; ++word) access.lanes.push_back({lane, word});
+      for (uint32_t word = b.address[lane] / 4;
+           word <= (b.address[lane] + std::max(1u, b.width) - 1) / 4; ++word)
+        access.lanes.push_back({lane, word});
     }
     r.bank_accesses.push_back(std::move(access));
   }

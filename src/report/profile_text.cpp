@@ -1,4 +1,5 @@
-// A profile on one screen: the verdict, kernels by time, the lines of the longest one, its resources.
+// A profile on one screen: the verdict, kernels by time, the lines of the longest one, its
+// resources.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@ std::string count(double value) {
   return three_digits(value) + units[i];
 }
 
-std::string beside(double actual, double ideal) { return actual == 0 ? "-" : fmt::format("{} ({})", count(actual), count(ideal)); }
+std::string beside(double actual, double ideal) {
+  return actual == 0 ? "-" : fmt::format("{} ({})", count(actual), count(ideal));
+}
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -37,30 +40,40 @@ std::string profile_text(const Profile& profile) {
   if (profile.kernels.empty()) return "No kernel was launched.\n";
   std::vector<const KernelProfile*> kernels;
   for (const KernelProfile& k : profile.kernels) kernels.push_back(&k);
-  std::stable_sort(kernels.begin(), kernels.end(), [](const auto* a, const auto* b) { return a->predicted_seconds > b->predicted_seconds; });
+  std::stable_sort(kernels.begin(), kernels.end(), [](const auto* a, const auto* b) {
+    return a->predicted_seconds > b->predicted_seconds;
+  });
   const KernelProfile& first = *kernels.front();
   std::string out = first.verdict + "\n\n";
 
   TextTable table("lrrrrrrrl");
-  const bool measured = std::any_of(kernels.begin(), kernels.end(), [](const auto* k) { return k->measured_seconds > 0; });
-  table.add_row({"kernel", "launches", measured ? "predicted" : "time", measured ? "measured" : "", "occupancy", "FLOP/B", "sectors (ideal)", "wavefronts (ideal)", "bound"});
+  const bool measured = std::any_of(kernels.begin(), kernels.end(),
+                                    [](const auto* k) { return k->measured_seconds > 0; });
+  table.add_row({"kernel", "launches", measured ? "predicted" : "time", measured ? "measured" : "",
+                 "occupancy", "FLOP/B", "sectors (ideal)", "wavefronts (ideal)", "bound"});
   for (size_t i = 0; i < kernels.size() && i < kMaxKernels; ++i) {
     const KernelProfile& k = *kernels[i];
     double intensity = 0;
     for (const LevelTraffic& t : k.traffic)
       if (t.level == "DRAM") intensity = t.intensity;
     const double wavefronts = k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts;
-    table.add_row({cut(k.name, 28), fmt::format("{}", k.launches), duration(k.predicted_seconds), k.measured_seconds > 0 ? duration(k.measured_seconds) : "", percent(k.occupancy.fraction()),
-                   intensity > 0 ? three_digits(intensity) : "-", beside(k.total.ld_sectors + k.total.st_sectors, k.total.ld_ideal + k.total.st_ideal),
-                   beside(wavefronts, wavefronts - k.total.excess_wavefronts()), k.prediction.bound});
+    table.add_row(
+        {cut(k.name, 28), fmt::format("{}", k.launches), duration(k.predicted_seconds),
+         k.measured_seconds > 0 ? duration(k.measured_seconds) : "",
+         percent(k.occupancy.fraction()), intensity > 0 ? three_digits(intensity) : "-",
+         beside(k.total.ld_sectors + k.total.st_sectors, k.total.ld_ideal + k.total.st_ideal),
+         beside(wavefronts, wavefronts - k.total.excess_wavefronts()), k.prediction.bound});
   }
   out += table.to_string();
-  if (kernels.size() > kMaxKernels) out += fmt::format("  and {} more (--json, --html)\n", kernels.size() - kMaxKernels);
+  if (kernels.size() > kMaxKernels)
+    out += fmt::format("  and {} more (--json, --html)\n", kernels.size() - kMaxKernels);
 
   std::vector<const LineProfile*> lines;
   for (const LineProfile& l : first.lines)
     if (l.line != 0) lines.push_back(&l);
-  std::stable_sort(lines.begin(), lines.end(), [](const auto* a, const auto* b) { return a->counters.warps > b->counters.warps; });
+  std::stable_sort(lines.begin(), lines.end(), [](const auto* a, const auto* b) {
+    return a->counters.warps > b->counters.warps;
+  });
   if (!lines.empty()) {
     out += fmt::format("\nLines of {} by instructions:\n", first.name);
     TextTable source("lrrrrl");
@@ -68,19 +81,31 @@ std::string profile_text(const Profile& profile) {
     for (size_t i = 0; i < lines.size() && i < kMaxLines; ++i) {
       const Counters& c = lines[i]->counters;
       const double wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts;
-      source.add_row({fmt::format("{}:{}", base_name(lines[i]->file), lines[i]->line), count(c.warps), c.warps > 0 ? fmt::format("{:.1f}", c.lanes / c.warps) : "-",
-                      beside(c.ld_sectors + c.st_sectors, c.ld_ideal + c.st_ideal), beside(wavefronts, wavefronts - c.excess_wavefronts()), cut(lines[i]->source, 48)});
+      source.add_row({fmt::format("{}:{}", base_name(lines[i]->file), lines[i]->line),
+                      count(c.warps), c.warps > 0 ? fmt::format("{:.1f}", c.lanes / c.warps) : "-",
+                      beside(c.ld_sectors + c.st_sectors, c.ld_ideal + c.st_ideal),
+                      beside(wavefronts, wavefronts - c.excess_wavefronts()),
+                      cut(lines[i]->source, 48)});
     }
     out += source.to_string();
   }
 
-  out += fmt::format("\n{}: {} registers{}, {} of shared memory a block, limited by ", first.name, first.registers, first.resources_estimated ? " (estimated)" : "",
+  out += fmt::format("\n{}: {} registers{}, {} of shared memory a block, limited by ", first.name,
+                     first.registers, first.resources_estimated ? " (estimated)" : "",
                      binary_bytes(first.static_shared_bytes + first.dynamic_shared_bytes));
-  for (size_t i = 0; i < first.occupancy.limiters.size(); ++i) out += (i ? ", " : "") + std::string(model::limiter_name(first.occupancy.limiters[i]));
-  if (first.spill_store_bytes + first.spill_load_bytes != 0) out += fmt::format("; ptxas spills {} a thread", binary_bytes(first.spill_store_bytes + first.spill_load_bytes));
+  for (size_t i = 0; i < first.occupancy.limiters.size(); ++i)
+    out += (i ? ", " : "") + std::string(model::limiter_name(first.occupancy.limiters[i]));
+  if (first.spill_store_bytes + first.spill_load_bytes != 0)
+    out += fmt::format("; ptxas spills {} a thread",
+                       binary_bytes(first.spill_store_bytes + first.spill_load_bytes));
   out += ".\n";
-  if (profile.as_written) out += "Shared-memory counts are those of PTX as written (--as-written), not of the machine code.\n";
-  else if (!profile.ptxas_note.empty()) out += fmt::format("Registers and shared-memory widths are estimated: {}.\n", profile.ptxas_note);
+  if (profile.as_written)
+    out +=
+        "Shared-memory counts are those of PTX as written (--as-written), not of the machine "
+        "code.\n";
+  else if (!profile.ptxas_note.empty())
+    out +=
+        fmt::format("Registers and shared-memory widths are estimated: {}.\n", profile.ptxas_note);
   for (const LaunchProfile& l : profile.launches)
     if (l.faulted) {
       out += "A kernel ended with a fault; its counts are incomplete.\n";

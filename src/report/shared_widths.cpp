@@ -15,8 +15,8 @@ struct SharedRef {
   int64_t offset = 0;
 };
 
-// Accesses that ptxas may join: same basic block (and no barrier or store between), same base, same value of
-// the base register, same direction and width.
+// Accesses that ptxas may join: same basic block (and no barrier or store between), same base, same
+// value of the base register, same direction and width.
 using GroupKey = std::tuple<uint32_t, int, uint32_t, uint32_t, bool, uint32_t>;
 
 bool is_shared(Traffic t) { return t == Traffic::shared_load || t == Traffic::shared_store; }
@@ -27,11 +27,14 @@ void note_definitions(const ptx::Operand& o, uint32_t at, std::map<uint32_t, uin
     for (const ptx::Operand& e : o.elements) note_definitions(e, at, defined);
 }
 
-std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program, const ptx::Function& kernel) {
+std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program,
+                                                 const ptx::Function& kernel) {
   std::map<uint32_t, size_t> site_of;  // instruction -> site
   for (size_t i = 0; i < program.sites.size(); ++i) {
     const SiteInfo& s = program.sites[i];
-    if (s.function == kernel.name && is_shared(s.traffic) && s.text.find(".shared") != std::string::npos) site_of.try_emplace(s.instruction, i);
+    if (s.function == kernel.name && is_shared(s.traffic) &&
+        s.text.find(".shared") != std::string::npos)
+      site_of.try_emplace(s.instruction, i);
   }
   const std::vector<uint32_t> blocks = basic_blocks(kernel);
   std::map<GroupKey, std::vector<SharedRef>> groups;
@@ -40,7 +43,9 @@ std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program, c
   bool last_was_store = false;
   for (uint32_t i = 0; i < kernel.instructions.size(); ++i) {
     const ptx::Instruction& in = kernel.instructions[i];
-    if (in.opcode == "bar" || in.opcode == "barrier" || in.opcode == "atom" || in.opcode == "red" || in.opcode == "membar" || in.opcode == "fence" || in.opcode == "call") ++epoch;
+    if (in.opcode == "bar" || in.opcode == "barrier" || in.opcode == "atom" || in.opcode == "red" ||
+        in.opcode == "membar" || in.opcode == "fence" || in.opcode == "call")
+      ++epoch;
     const auto site = site_of.find(i);
     if (site != site_of.end()) {
       const SiteInfo& s = program.sites[site->second];
@@ -51,9 +56,12 @@ std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program, c
         if (o.kind != ptx::Operand::Kind::address || o.elements.empty()) continue;
         const ptx::Operand& base = o.elements[0];
         const uint32_t id = base.kind == ptx::Operand::Kind::reg ? base.reg : base.symbol.index;
-        const uint32_t version = base.kind == ptx::Operand::Kind::reg && defined.count(id) ? defined[id] + 1 : 0;
-        const int64_t offset = o.offset + (base.kind == ptx::Operand::Kind::symbol ? base.offset : 0);
-        groups[{blocks[i] << 8 | (epoch & 255), int(base.kind), id, version, store, s.width}].push_back({site->second, i, store, s.width, offset});
+        const uint32_t version =
+            base.kind == ptx::Operand::Kind::reg && defined.count(id) ? defined[id] + 1 : 0;
+        const int64_t offset =
+            o.offset + (base.kind == ptx::Operand::Kind::symbol ? base.offset : 0);
+        groups[{blocks[i] << 8 | (epoch & 255), int(base.kind), id, version, store, s.width}]
+            .push_back({site->second, i, store, s.width, offset});
         break;
       }
     }
@@ -64,8 +72,10 @@ std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program, c
 
 uint32_t factor_index(uint32_t factor) { return factor >= 4 ? 2 : factor >= 2 ? 1 : 0; }
 
-void read_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups, const sass::KernelCode& code, std::vector<WidthRule>& rules) {
-  std::map<uint32_t, std::vector<uint32_t>> widths;  // instruction -> widths of its machine instructions
+void read_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups,
+                 const sass::KernelCode& code, std::vector<WidthRule>& rules) {
+  std::map<uint32_t, std::vector<uint32_t>>
+      widths;  // instruction -> widths of its machine instructions
   for (const sass::SharedAccess& a : code.shared) widths[a.instruction].push_back(a.width);
   for (const auto& [key, members] : groups) {
     for (const SharedRef& m : members) {
@@ -82,31 +92,40 @@ void read_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups, const
         // Its neighbours were joined to it if they have no machine instruction of their own.
         const int64_t reach = int64_t(width);
         const auto joined = std::count_if(members.begin(), members.end(), [&](const SharedRef& o) {
-          return o.instruction != m.instruction && o.offset > m.offset - reach && o.offset < m.offset + reach && widths.count(o.instruction) == 0;
+          return o.instruction != m.instruction && o.offset > m.offset - reach &&
+                 o.offset < m.offset + reach && widths.count(o.instruction) == 0;
         });
         if (joined + 1 < int64_t(factor)) clones = false;
       }
       const double all = double(found->second.size());
       const bool one_width = copies[0] == all || copies[1] == all || copies[2] == all;
       rule.estimated = !one_width || !clones;
-      // Clones of one instruction: each execution is one of them. Unrolled: they share the iterations.
-      for (int i = 0; i < 3; ++i) rule.requests[size_t(i)] = copies[i] / (clones ? all : double(covered));
+      // Clones of one instruction: each execution is one of them. Unrolled: they share the
+      // iterations.
+      for (int i = 0; i < 3; ++i)
+        rule.requests[size_t(i)] = copies[i] / (clones ? all : double(covered));
     }
   }
 }
 
-void model_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups, const std::vector<SiteCounts>& counts, std::vector<WidthRule>& rules) {
+void model_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups,
+                  const std::vector<SiteCounts>& counts, std::vector<WidthRule>& rules) {
   for (const auto& [key, group_members] : groups) {
     std::vector<SharedRef> members = group_members;
-    std::sort(members.begin(), members.end(), [](const SharedRef& a, const SharedRef& b) { return a.offset < b.offset; });
+    std::sort(members.begin(), members.end(),
+              [](const SharedRef& a, const SharedRef& b) { return a.offset < b.offset; });
     for (const SharedRef& m : members) rules[m.site].estimated = true;
     for (size_t i = 0; i < members.size();) {
       size_t taken = 1;
       for (uint32_t factor : {4u, 2u}) {
         const uint32_t wide = members[i].width * factor;
-        if (wide > 16 || wide < 4 || i + factor > members.size() || (counts[members[i].site].address_bits & (wide - 1)) != 0) continue;
+        if (wide > 16 || wide < 4 || i + factor > members.size() ||
+            (counts[members[i].site].address_bits & (wide - 1)) != 0)
+          continue;
         bool adjacent = true;
-        for (size_t j = 1; j < factor; ++j) adjacent = adjacent && members[i + j].offset == members[i].offset + int64_t(j * members[i].width);
+        for (size_t j = 1; j < factor; ++j)
+          adjacent = adjacent &&
+                     members[i + j].offset == members[i].offset + int64_t(j * members[i].width);
         if (!adjacent) continue;
         for (size_t j = 0; j < factor; ++j) rules[members[i + j].site].requests = {};
         rules[members[i].site].requests[factor_index(factor)] = 1;
@@ -135,11 +154,16 @@ std::vector<uint32_t> basic_blocks(const ptx::Function& function) {
   return blocks;
 }
 
-std::vector<WidthRule> shared_width_rules(const ProgramRecord& program, const std::vector<SiteCounts>& counts, const ptx::Function& kernel, const sass::KernelCode* code) {
+std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
+                                          const std::vector<SiteCounts>& counts,
+                                          const ptx::Function& kernel,
+                                          const sass::KernelCode* code) {
   std::vector<WidthRule> rules(program.sites.size());
   const auto groups = group(program, kernel);
-  if (code != nullptr && code->sass_of_ptx.size() == kernel.instructions.size()) read_widths(groups, *code, rules);
-  else model_widths(groups, counts, rules);
+  if (code != nullptr && code->sass_of_ptx.size() == kernel.instructions.size())
+    read_widths(groups, *code, rules);
+  else
+    model_widths(groups, counts, rules);
   return rules;
 }
 

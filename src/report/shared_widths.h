@@ -1,13 +1,13 @@
 // How ptxas turned the shared-memory accesses of a kernel into machine instructions: for each PTX
 // instruction, how many requests of which width stand for one execution of it.
 //
-// With the cubin (sass/cubin.h) the widths are read. An instruction without a machine instruction has been
-// joined to a neighbour, which is wider: the neighbour then counts for both. Where a loop was unrolled by
-// ptxas, one instruction stands for several iterations; which of several copies ran is not known, so that
-// the shares are estimates.
-// Without it, neighbours are joined as ptxas does: same address register, same basic block, no barrier or
-// store between, offsets side by side, and every address seen at run time aligned to the joined width
-// (what ptxas can prove is less: an estimate).
+// With the cubin (sass/cubin.h) the widths are read. An instruction without a machine instruction
+// has been joined to a neighbour, which is wider: the neighbour then counts for both. Where a loop
+// was unrolled by ptxas, one instruction stands for several iterations; which of several copies ran
+// is not known, so that the shares are estimates. Without it, neighbours are joined as ptxas does:
+// same address register, same basic block, no barrier or store between, offsets side by side, and
+// every address seen at run time aligned to the joined width (what ptxas can prove is less: an
+// estimate).
 //
 // Tested by tests/unit/report/profile_build_test.cpp.
 #pragma once
@@ -27,9 +27,12 @@ struct WidthRule {
   bool estimated = false;
 };
 
-// By ProgramRecord::sites; other sites keep the rule "as written". `code`: nullptr if there is no cubin.
-// `counts`: sums over the launches (for the alignment seen).
-std::vector<WidthRule> shared_width_rules(const ProgramRecord& program, const std::vector<SiteCounts>& counts, const ptx::Function& kernel, const sass::KernelCode* code);
+// By ProgramRecord::sites; other sites keep the rule "as written". `code`: nullptr if there is no
+// cubin. `counts`: sums over the launches (for the alignment seen).
+std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
+                                          const std::vector<SiteCounts>& counts,
+                                          const ptx::Function& kernel,
+                                          const sass::KernelCode* code);
 
 // The basic block of each instruction: changes at labels and after jumps.
 std::vector<uint32_t> basic_blocks(const ptx::Function& function);

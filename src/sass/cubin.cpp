@@ -86,12 +86,19 @@ struct Elf {
 };
 
 std::optional<Elf> read_elf(std::span<const uint8_t> image) {
-  if (image.size() < 64 || std::memcmp(image.data(), "\x7f" "ELF\x02\x01", 6) != 0) return std::nullopt;
+  if (image.size() < 64 || std::memcmp(image.data(),
+                                       "\x7f"
+                                       "ELF\x02\x01",
+                                       6) != 0)
+    return std::nullopt;
   Reader header(image, 0x28);
   const uint64_t table = header.take<uint64_t>();
   header.seek(0x3a);
-  const uint16_t entry = header.take<uint16_t>(), count = header.take<uint16_t>(), names = header.take<uint16_t>();
-  if (entry != 64 || names >= count || table > image.size() || uint64_t(count) * 64 > image.size() - table) return std::nullopt;
+  const uint16_t entry = header.take<uint16_t>(), count = header.take<uint16_t>(),
+                 names = header.take<uint16_t>();
+  if (entry != 64 || names >= count || table > image.size() ||
+      uint64_t(count) * 64 > image.size() - table)
+    return std::nullopt;
   Elf elf;
   std::vector<uint32_t> name_offsets;
   for (uint32_t i = 0; i < count; ++i) {
@@ -109,14 +116,17 @@ std::optional<Elf> read_elf(std::span<const uint8_t> image) {
     }
     elf.sections.push_back(s);
   }
-  for (uint32_t i = 0; i < count; ++i) elf.sections[i].name = text_at(elf.sections[names].bytes, name_offsets[i]);
+  for (uint32_t i = 0; i < count; ++i)
+    elf.sections[i].name = text_at(elf.sections[names].bytes, name_offsets[i]);
   return elf;
 }
 
 // Offset in the line table of a `set address` operand -> the symbol it is relocated to.
-std::unordered_map<uint64_t, std::string_view> relocations(const Elf& elf, std::string_view section) {
+std::unordered_map<uint64_t, std::string_view> relocations(const Elf& elf,
+                                                           std::string_view section) {
   std::unordered_map<uint64_t, std::string_view> found;
-  const Section *rela = elf.find(".rela" + std::string(section)), *symbols = elf.find(".symtab"), *strings = elf.find(".strtab");
+  const Section *rela = elf.find(".rela" + std::string(section)), *symbols = elf.find(".symtab"),
+                *strings = elf.find(".strtab");
   if (!rela || !symbols || !strings) return found;
   for (size_t at = 0; at + 24 <= rela->bytes.size(); at += 24) {
     Reader r(rela->bytes, at);
@@ -148,7 +158,8 @@ std::optional<std::map<std::string_view, Lines>> line_table(const Elf& elf) {
     r.take<uint8_t>();
     const int8_t line_base = r.take<int8_t>();
     const uint8_t line_range = r.take<uint8_t>(), opcode_base = r.take<uint8_t>();
-    if (r.bad || line_range == 0 || opcode_base == 0 || end > bytes.size() || program > end) return std::nullopt;
+    if (r.bad || line_range == 0 || opcode_base == 0 || end > bytes.size() || program > end)
+      return std::nullopt;
     std::vector<uint8_t> operands(opcode_base, 0);
     for (uint32_t i = 1; i < opcode_base; ++i) operands[i] = r.take<uint8_t>();
     r.seek(program);
@@ -206,12 +217,17 @@ constexpr uint64_t kLds = 0x984, kSts = 0x388, kNop = 0x918;
 
 }  // namespace
 
-Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image, const std::string& name) {
+Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
+                                           const std::string& name) {
   const std::optional<Elf> elf = read_elf(image);
-  if (!elf) return Error{.message = "this is no cubin (64-bit little-endian ELF), or a damaged one", .file = name};
+  if (!elf)
+    return Error{.message = "this is no cubin (64-bit little-endian ELF), or a damaged one",
+                 .file = name};
   const auto lines = line_table(*elf);
   const Section* text = elf->find(".nv_debug_ptx_txt");
-  if (!lines || !text) return Error{.message = "this cubin cannot be traced to its PTX: compile with ptxas -lineinfo", .file = name};
+  if (!lines || !text)
+    return Error{.message = "this cubin cannot be traced to its PTX: compile with ptxas -lineinfo",
+                 .file = name};
 
   std::string ptx(reinterpret_cast<const char*>(text->bytes.data()), text->bytes.size());
   std::replace(ptx.begin(), ptx.end(), '\0', '\n');
@@ -224,14 +240,16 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image, const
     const Section* code = elf->find(".text." + std::string(kernel));
     if (!function || !code) continue;
     std::unordered_map<uint32_t, uint32_t> instruction_at;  // PTX line -> index
-    for (uint32_t i = 0; i < function->instructions.size(); ++i) instruction_at[function->instructions[i].line] = i;
+    for (uint32_t i = 0; i < function->instructions.size(); ++i)
+      instruction_at[function->instructions[i].line] = i;
     KernelCode k;
     k.name = kernel;
     k.sass_of_ptx.resize(function->instructions.size());
     // Behind the last jump, which leads to itself, lies padding.
     size_t bytes = code->bytes.size() / kInstructionBytes * kInstructionBytes;
     const auto opcode = [&](size_t at) { return Reader(code->bytes, at).take<uint64_t>() & 0xfff; };
-    while (bytes >= kInstructionBytes && opcode(bytes - kInstructionBytes) == kNop) bytes -= kInstructionBytes;
+    while (bytes >= kInstructionBytes && opcode(bytes - kInstructionBytes) == kNop)
+      bytes -= kInstructionBytes;
     k.instructions = uint32_t(bytes / kInstructionBytes);
     for (size_t at = 0; at < bytes; at += kInstructionBytes) {
       auto row = table.upper_bound(at);
@@ -242,7 +260,9 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image, const
       Reader r(code->bytes, at);
       const uint64_t low = r.take<uint64_t>(), high = r.take<uint64_t>();
       if ((low & 0xfff) == kLds || (low & 0xfff) == kSts)
-        k.shared.push_back({.store = (low & 0xfff) == kSts, .width = shared_width(high), .instruction = instruction->second});
+        k.shared.push_back({.store = (low & 0xfff) == kSts,
+                            .width = shared_width(high),
+                            .instruction = instruction->second});
     }
     kernels.push_back(std::move(k));
   }

@@ -1,16 +1,16 @@
 // What ptxas made of each PTX instruction, read from the cubin it wrote.
 //
-// Problem: counters taken while PTX runs do not equal Nsight Compute's for shared memory, because ptxas
-// joins neighbouring accesses: four `ld.shared.f32` become one LDS.128.
-// Choice: ask ptxas. With -lineinfo its cubin holds, beside the code, a line table from machine
-// instructions to lines of the PTX text (.nv_debug_line_sass) and that text (.nv_debug_ptx_txt). A
-// shared access names its width in the instruction word. So each PTX instruction gets the machine
-// instructions that stand for it; one that has none was joined to a neighbour or removed.
-// Alternatives: nvdisasm's output (not everywhere installed, and text); widths by source line only
-// (cannot tell which of several accesses on a line were joined).
-// Limits: 64-bit little-endian cubins with 16-byte instructions (compute capability 7.0 and later). The
-// opcodes and the width field were read off cubins of compute capability 9.0. A loop that ptxas
-// unrolls gives a PTX instruction several machine instructions: how often each ran is not known.
+// Problem: counters taken while PTX runs do not equal Nsight Compute's for shared memory, because
+// ptxas joins neighbouring accesses: four `ld.shared.f32` become one LDS.128. Choice: ask ptxas.
+// With -lineinfo its cubin holds, beside the code, a line table from machine instructions to lines
+// of the PTX text (.nv_debug_line_sass) and that text (.nv_debug_ptx_txt). A shared access names
+// its width in the instruction word. So each PTX instruction gets the machine instructions that
+// stand for it; one that has none was joined to a neighbour or removed. Alternatives: nvdisasm's
+// output (not everywhere installed, and text); widths by source line only (cannot tell which of
+// several accesses on a line were joined). Limits: 64-bit little-endian cubins with 16-byte
+// instructions (compute capability 7.0 and later). The opcodes and the width field were read off
+// cubins of compute capability 9.0. A loop that ptxas unrolls gives a PTX instruction several
+// machine instructions: how often each ran is not known.
 //
 // Tested by tests/unit/sass/cubin_test.cpp.
 #pragma once
@@ -32,10 +32,10 @@ struct SharedAccess {
 };
 
 struct KernelCode {
-  std::string name;                     // mangled
-  std::vector<uint32_t> sass_of_ptx;    // machine instructions of each PTX instruction
-  uint32_t instructions = 0;            // machine instructions in all, without padding
-  std::vector<SharedAccess> shared;     // in the order of their addresses
+  std::string name;                   // mangled
+  std::vector<uint32_t> sass_of_ptx;  // machine instructions of each PTX instruction
+  uint32_t instructions = 0;          // machine instructions in all, without padding
+  std::vector<SharedAccess> shared;   // in the order of their addresses
 };
 
 // One entry for each kernel whose code can be traced to its PTX. Hostile bytes give an Error.

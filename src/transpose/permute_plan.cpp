@@ -124,10 +124,8 @@ std::string explain_permute(int dims, const int64_t* sizes, const int* order, in
     return std::string("refused: ") + status.argument + " " + status.message + "\n";
   std::string text;
   switch (p.kind) {
-    case PermuteKind::kNothing:
-      return "nothing: a size is zero\n";
-    case PermuteKind::kCopy:
-      return "copy: the bytes keep their order\n";
+    case PermuteKind::kNothing: return "nothing: a size is zero\n";
+    case PermuteKind::kCopy: return "copy: the bytes keep their order\n";
     case PermuteKind::kRuns:
       text = "runs of " + std::to_string(p.run) + " elements of " +
              std::to_string(p.element_bytes) + " bytes";

@@ -37,8 +37,7 @@ struct Matrix {
   bool stream;
 };
 
-template <int kElement>
-struct Item {
+template <int kElement> struct Item {
   unsigned char bytes[kElement];
 };
 
@@ -49,8 +48,7 @@ constexpr int kTileRows = kElement == 1   ? 128
                           : kElement == 4 ? 64
                           : kElement == 8 ? 64
                                           : 32;
-template <int kElement>
-constexpr int kTileCols = 16384 / (kTileRows<kElement> * kElement);
+template <int kElement> constexpr int kTileCols = 16384 / (kTileRows<kElement> * kElement);
 
 // rows x cols elements (at most a tile) to `buffer`, column c at c * kTileRows elements.
 template <int kElement>
@@ -232,16 +230,11 @@ void transpose_band(const Matrix& m, int64_t col_begin, int64_t col_end, bool av
 
 void transpose_columns(const Matrix& m, int element, int64_t begin, int64_t end, bool avx2) {
   switch (element) {
-    case 1:
-      return transpose_band<1>(m, begin, end, avx2);
-    case 2:
-      return transpose_band<2>(m, begin, end, avx2);
-    case 4:
-      return transpose_band<4>(m, begin, end, avx2);
-    case 8:
-      return transpose_band<8>(m, begin, end, avx2);
-    default:
-      return transpose_band<16>(m, begin, end, avx2);
+    case 1: return transpose_band<1>(m, begin, end, avx2);
+    case 2: return transpose_band<2>(m, begin, end, avx2);
+    case 4: return transpose_band<4>(m, begin, end, avx2);
+    case 8: return transpose_band<8>(m, begin, end, avx2);
+    default: return transpose_band<16>(m, begin, end, avx2);
   }
 }
 

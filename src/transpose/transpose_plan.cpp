@@ -220,26 +220,16 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
 
 const char* to_string(TransposeKernel kernel) {
   switch (kernel) {
-    case TransposeKernel::kNothing:
-      return "nothing";
-    case TransposeKernel::kCopy:
-      return "copy";
-    case TransposeKernel::kVector:
-      return "vector tile";
-    case TransposeKernel::kRaw:
-      return "raw tile";
-    case TransposeKernel::kSkewed:
-      return "skewed tile";
-    case TransposeKernel::kTall:
-      return "tall strip";
-    case TransposeKernel::kWide:
-      return "wide strip";
-    case TransposeKernel::kPacked:
-      return "packed batch";
-    case TransposeKernel::kSmall:
-      return "small matrices";
-    case TransposeKernel::kElement:
-      return "element tile";
+    case TransposeKernel::kNothing: return "nothing";
+    case TransposeKernel::kCopy: return "copy";
+    case TransposeKernel::kVector: return "vector tile";
+    case TransposeKernel::kRaw: return "raw tile";
+    case TransposeKernel::kSkewed: return "skewed tile";
+    case TransposeKernel::kTall: return "tall strip";
+    case TransposeKernel::kWide: return "wide strip";
+    case TransposeKernel::kPacked: return "packed batch";
+    case TransposeKernel::kSmall: return "small matrices";
+    case TransposeKernel::kElement: return "element tile";
   }
   return "?";
 }

@@ -13,10 +13,10 @@
 namespace tw {
 
 struct Error {
-  std::string message;   // one sentence: what is wrong and what to do
-  std::string file{};    // the user's file, or empty
-  uint32_t line = 0;     // 1-based, or 0
-  uint32_t column = 0;   // 1-based, or 0
+  std::string message;  // one sentence: what is wrong and what to do
+  std::string file{};   // the user's file, or empty
+  uint32_t line = 0;    // 1-based, or 0
+  uint32_t column = 0;  // 1-based, or 0
 
   // "file:line:column: message", leaving out what is not known.
   std::string to_string() const;
@@ -25,8 +25,7 @@ struct Error {
 struct Unit {};
 
 // A value or an Error. `[[nodiscard]]`: an ignored failure is a defect.
-template <class T>
-class [[nodiscard]] Result {
+template <class T> class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}

@@ -1,6 +1,7 @@
-// The eight textbook kernels whose counters tests/data/seed-kernels-ncu-h200.tsv holds: naive and tiled
-// matrix multiplication, three transposes, vector addition, vectorised copy; plain float, row-major, with
-// boundary guards. Runs each once at n x n (n from the command line, 256 by default) and checks results.
+// The eight textbook kernels whose counters tests/data/seed-kernels-ncu-h200.tsv holds: naive and
+// tiled matrix multiplication, three transposes, vector addition, vectorised copy; plain float,
+// row-major, with boundary guards. Runs each once at n x n (n from the command line, 256 by
+// default) and checks results.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -18,8 +19,7 @@ __global__ void gemm_naive(const float* a, const float* b, float* c, int n) {
   }
 }
 
-template <int kTile>
-__global__ void gemm_tiled(const float* a, const float* b, float* c, int n) {
+template <int kTile> __global__ void gemm_tiled(const float* a, const float* b, float* c, int n) {
   __shared__ float a_tile[kTile][kTile];
   __shared__ float b_tile[kTile][kTile];
   const int row = blockIdx.y * kTile + threadIdx.y;
@@ -45,8 +45,7 @@ __global__ void transpose_naive(const float* in, float* out, int m, int n) {
     if (y + j < m && x < n) out[x * m + y + j] = in[(y + j) * n + x];
 }
 
-template <int kPad>
-__global__ void transpose_tiled(const float* in, float* out, int m, int n) {
+template <int kPad> __global__ void transpose_tiled(const float* in, float* out, int m, int n) {
   __shared__ float tile[kTileDim][kTileDim + kPad];
   int x = blockIdx.x * kTileDim + threadIdx.x;
   int y = blockIdx.y * kTileDim + threadIdx.y;
@@ -101,8 +100,11 @@ int main(int argc, char** argv) {
     result(what);
     for (int i = 0; i < n; ++i) {
       float row = 0, column = 0;
-      for (int k = 0; k < n; ++k) row += a[size_t(3) * n + k] * b[size_t(k) * n + i], column += a[size_t(i) * n + k] * b[size_t(k) * n + 5];
-      expect(c[size_t(3) * n + i] == row && c[size_t(i) * n + 5] == column, what);  // small integers: exact
+      for (int k = 0; k < n; ++k)
+        row += a[size_t(3) * n + k] * b[size_t(k) * n + i],
+            column += a[size_t(i) * n + k] * b[size_t(k) * n + 5];
+      expect(c[size_t(3) * n + i] == row && c[size_t(i) * n + 5] == column,
+             what);  // small integers: exact
     }
   };
   const auto ceil_div = [](int x, int y) { return unsigned((x + y - 1) / y); };
@@ -126,7 +128,8 @@ int main(int argc, char** argv) {
   vecadd<<<ceil_div(int(count), 256), 256>>>(da, db, dc, int(count));
   result("vecadd");
   for (size_t i = 0; i < count; ++i) expect(c[i] == a[i] + b[i], "vecadd");
-  copy4<<<ceil_div(int(count / 4), 256), 256>>>(reinterpret_cast<const float4*>(da), reinterpret_cast<float4*>(dc), int(count / 4));
+  copy4<<<ceil_div(int(count / 4), 256), 256>>>(reinterpret_cast<const float4*>(da),
+                                                reinterpret_cast<float4*>(dc), int(count / 4));
   result("copy4");
   for (size_t i = 0; i < count / 4 * 4; ++i) expect(c[i] == a[i], "copy4");
   std::printf("eight kernels at n = %d: results right\n", n);

@@ -1,10 +1,10 @@
-// Results of a real GPU for the instruction tests: runs the kernels of isa_programs.inc (embedded PTX,
-// made by tests/isa/isa_programs.cpp) through the CUDA driver and writes what they computed.
+// Results of a real GPU for the instruction tests: runs the kernels of isa_programs.inc (embedded
+// PTX, made by tests/isa/isa_programs.cpp) through the CUDA driver and writes what they computed.
 //
 //   isa_expectations OUT.bin        needs libcuda.so.1 (found at run time) and nothing else
 //
-// One module a row; where the driver refuses one, its kernels are tried one by one, and those refused
-// are recorded as such. Read by tests/isa/isa_test.cpp (tests/isa/expected_h200.bin).
+// One module a row; where the driver refuses one, its kernels are tried one by one, and those
+// refused are recorded as such. Read by tests/isa/isa_test.cpp (tests/isa/expected_h200.bin).
 #include <dlfcn.h>
 
 #include <atomic>
@@ -48,7 +48,8 @@ struct Driver {
   int (*allocate)(Pointer*, size_t) = nullptr;
   int (*to_device)(Pointer, const void*, size_t) = nullptr;
   int (*to_host)(void*, Pointer, size_t) = nullptr;
-  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                void**, void**) = nullptr;
   int (*synchronize)() = nullptr;
 
   bool open() {
@@ -59,9 +60,12 @@ struct Driver {
       f = reinterpret_cast<std::remove_reference_t<decltype(f)>>(dlsym(lib, name));
       if (!f) std::fprintf(stderr, "isa_expectations: libcuda has no %s\n", name), good = false;
     };
-    get(init, "cuInit"), get(version, "cuDriverGetVersion"), get(device, "cuDeviceGet"), get(device_name, "cuDeviceGetName");
-    get(retain, "cuDevicePrimaryCtxRetain"), get(set_current, "cuCtxSetCurrent"), get(load, "cuModuleLoadDataEx"), get(unload, "cuModuleUnload");
-    get(function, "cuModuleGetFunction"), get(allocate, "cuMemAlloc_v2"), get(to_device, "cuMemcpyHtoD_v2"), get(to_host, "cuMemcpyDtoH_v2");
+    get(init, "cuInit"), get(version, "cuDriverGetVersion"), get(device, "cuDeviceGet"),
+        get(device_name, "cuDeviceGetName");
+    get(retain, "cuDevicePrimaryCtxRetain"), get(set_current, "cuCtxSetCurrent"),
+        get(load, "cuModuleLoadDataEx"), get(unload, "cuModuleUnload");
+    get(function, "cuModuleGetFunction"), get(allocate, "cuMemAlloc_v2"),
+        get(to_device, "cuMemcpyHtoD_v2"), get(to_host, "cuMemcpyDtoH_v2");
     get(launch, "cuLaunchKernel"), get(synchronize, "cuCtxSynchronize");
     return good;
   }
@@ -131,11 +135,14 @@ class Worker {
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: isa_expectations OUT.bin\n"), 2;
   Driver d;
-  if (!d.open() || d.init(0) != 0) return std::fprintf(stderr, "isa_expectations: no CUDA driver\n"), 1;
+  if (!d.open() || d.init(0) != 0)
+    return std::fprintf(stderr, "isa_expectations: no CUDA driver\n"), 1;
   int version = 0, device = 0;
   char name[64] = {};
   void* context = nullptr;
-  if (d.version(&version) || d.device(&device, 0) || d.device_name(name, 64, device) || d.retain(&context, device)) return std::fprintf(stderr, "isa_expectations: no device\n"), 1;
+  if (d.version(&version) || d.device(&device, 0) || d.device_name(name, 64, device) ||
+      d.retain(&context, device))
+    return std::fprintf(stderr, "isa_expectations: no device\n"), 1;
 
   std::vector<GpuResults> results(kCount);
   std::vector<std::pair<size_t, size_t>> rows;
@@ -161,8 +168,10 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < kCount; ++i) {
     ran += results[i].ran;
     results[i].result_bytes = uint8_t(kPrograms[i].result_bytes);
-    if (e.cases.emplace(kPrograms[i].key, std::move(results[i])).second) order.push_back(kPrograms[i].key);
+    if (e.cases.emplace(kPrograms[i].key, std::move(results[i])).second)
+      order.push_back(kPrograms[i].key);
   }
-  if (!write_expectations(argv[1], e, order)) return std::fprintf(stderr, "isa_expectations: cannot write %s\n", argv[1]), 1;
+  if (!write_expectations(argv[1], e, order))
+    return std::fprintf(stderr, "isa_expectations: cannot write %s\n", argv[1]), 1;
   std::printf("%s, driver %d: %zu of %zu cases ran\n", name, version, ran, kCount);
 }

@@ -95,8 +95,7 @@ __global__ void __launch_bounds__(kThreads) read_shared(int sweeps, unsigned* ou
   if (sum == 0x12345678u) *out = sum;
 }
 
-template <class Launch>
-double best_seconds(Launch launch) {
+template <class Launch> double best_seconds(Launch launch) {
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));

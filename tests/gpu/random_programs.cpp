@@ -1,8 +1,9 @@
-// Runs the programs that `random_kernels --write FILE N` made on a real GPU and prints a hash of each
-// one's output: the expectations of tests/random (tests/data/random-h200.tsv).
+// Runs the programs that `random_kernels --write FILE N` made on a real GPU and prints a hash of
+// each one's output: the expectations of tests/random (tests/data/random-h200.tsv).
 //
 // Build and run (no CUDA toolkit needed, only the driver):
-//   g++ -std=c++20 -O2 -I tests/random tests/gpu/random_programs.cpp tests/random/random_kernel.cpp -ldl -o random_programs
+//   g++ -std=c++20 -O2 -I tests/random tests/gpu/random_programs.cpp tests/random/random_kernel.cpp
+//   -ldl -o random_programs
 //   ./random_programs FILE > tests/data/random-h200.tsv
 #include <dlfcn.h>
 
@@ -87,13 +88,15 @@ int main(int argc, char** argv) {
     must("cuMemcpyHtoD_v2", device_in, static_cast<const void*>(in.data()), in.size() * 4);
     must("cuMemsetD8_v2", device_out, static_cast<unsigned char>(0), out.size() * 4);
     void* parameters[] = {&device_out, &device_in};
-    must("cuLaunchKernel", function, blocks, 1u, 1u, threads, 1u, 1u, 0u, Handle{}, static_cast<void**>(parameters), static_cast<void**>(nullptr));
+    must("cuLaunchKernel", function, blocks, 1u, 1u, threads, 1u, 1u, 0u, Handle{},
+         static_cast<void**>(parameters), static_cast<void**>(nullptr));
     must("cuCtxSynchronize");
     must("cuMemcpyDtoH_v2", static_cast<void*>(out.data()), device_out, out.size() * 4);
     must("cuMemFree_v2", device_in);
     must("cuMemFree_v2", device_out);
     must("cuModuleUnload", module);
-    std::printf("%llu\t%016llx\n", seed, static_cast<unsigned long long>(tw::random::hash_words(out)));
+    std::printf("%llu\t%016llx\n", seed,
+                static_cast<unsigned long long>(tw::random::hash_words(out)));
   }
   return 0;
 }

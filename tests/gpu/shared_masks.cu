@@ -24,8 +24,7 @@
     }                                                                                       \
   } while (0)
 
-template <int Width>
-__global__ void shared_load(const int* index, unsigned mask, int* out) {
+template <int Width> __global__ void shared_load(const int* index, unsigned mask, int* out) {
   extern __shared__ __align__(16) char buffer[];
   const unsigned lane = threadIdx.x;
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(buffer)) + index[lane] * Width;
@@ -43,8 +42,7 @@ __global__ void shared_load(const int* index, unsigned mask, int* out) {
   out[lane] = a + b + c + d;
 }
 
-template <int Width>
-__global__ void shared_store(const int* index, unsigned mask, int*) {
+template <int Width> __global__ void shared_store(const int* index, unsigned mask, int*) {
   extern __shared__ __align__(16) char buffer[];
   const unsigned lane = threadIdx.x;
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(buffer)) + index[lane] * Width;
@@ -83,8 +81,7 @@ const unsigned kMasks[] = {0xffffffffu, 0x00000001u, 0x80000000u, 0x0000ffffu,
                            0xaaaaaaaau, 0x33333333u, 0x01010101u, 0x00ff00ffu,
                            0x7fffffffu, 0x0f0f0f0fu, 0x80000001u, 0x00010100u};
 
-template <int Width>
-void launch_all(int* index, int* out) {
+template <int Width> void launch_all(int* index, int* out) {
   for (const Pattern& pattern : kPatterns) {
     int host[32];
     for (int lane = 0; lane < 32; ++lane) host[lane] = pattern.index(lane);

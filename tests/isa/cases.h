@@ -1,5 +1,5 @@
-// PTX programs for the lane rows of the instruction table: one kernel a spelling, over the input values
-// of values.h. The same kernels run on the engine (isa_test.cpp) and on a GPU (tests/gpu).
+// PTX programs for the lane rows of the instruction table: one kernel a spelling, over the input
+// values of values.h. The same kernels run on the engine (isa_test.cpp) and on a GPU (tests/gpu).
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace tw::isa_test {
 struct Case {
   isa::RowId row = 0;
   isa::Match match;
-  std::string name;                  // the spelling; "lop3.b32 0x96" where an immediate makes the case
-  std::string instruction;           // with operands: "add.f32 %d, %a0, %a1"
-  std::vector<std::string> operands; // value types of the sources (values.h)
-  std::string result;                // value type of the result ("pred": 0/1, "carry": d + carry)
-  uint8_t result_bytes = 4;          // stored width: 1, 2, 4, 8
+  std::string name;         // the spelling; "lop3.b32 0x96" where an immediate makes the case
+  std::string instruction;  // with operands: "add.f32 %d, %a0, %a1"
+  std::vector<std::string> operands;  // value types of the sources (values.h)
+  std::string result;                 // value type of the result ("pred": 0/1, "carry": d + carry)
+  uint8_t result_bytes = 4;           // stored width: 1, 2, 4, 8
   uint64_t seed = 0;
 };
 

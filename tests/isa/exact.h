@@ -1,5 +1,5 @@
-// Exact binary numbers with a sign, a wide integer and an exponent; rounding to any binary format. For
-// the tests' reference only: clear rather than quick.
+// Exact binary numbers with a sign, a wide integer and an exponent; rounding to any binary format.
+// For the tests' reference only: clear rather than quick.
 #pragma once
 
 #include <array>
@@ -60,7 +60,11 @@ class Exact {
   }
 
   // Rounded to `precision` bits with no bit below 2^least: value = mantissa * 2^exponent.
-  struct Rounded { uint64_t mantissa = 0; int exponent = 0; bool inexact = false; };
+  struct Rounded {
+    uint64_t mantissa = 0;
+    int exponent = 0;
+    bool inexact = false;
+  };
   Rounded round(int precision, int least, Rounding how, bool sticky = false) const {
     int top = kWords * 64 - 1;
     while (top >= 0 && !bit(top)) --top;
@@ -89,7 +93,8 @@ class Exact {
   bool bit(int i) const { return i >= 0 && ((words_[size_t(i / 64)] >> (i % 64)) & 1); }
   static int compare_size(const Exact& a, const Exact& b) {
     for (int i = kWords - 1; i >= 0; --i)
-      if (a.words_[size_t(i)] != b.words_[size_t(i)]) return a.words_[size_t(i)] > b.words_[size_t(i)] ? 1 : -1;
+      if (a.words_[size_t(i)] != b.words_[size_t(i)])
+        return a.words_[size_t(i)] > b.words_[size_t(i)] ? 1 : -1;
     return 0;
   }
   bool negative_ = false;
@@ -106,9 +111,12 @@ struct Format {
   uint64_t sign_bit() const { return 1ull << (exponent_bits + mantissa_bits); }
   uint64_t exponent_mask() const { return (1ull << exponent_bits) - 1; }
   uint64_t infinity() const { return exponent_mask() << mantissa_bits; }
-  uint64_t most() const { return has_infinity ? infinity() - 1 : infinity() + (1ull << mantissa_bits) - 2; }
+  uint64_t most() const {
+    return has_infinity ? infinity() - 1 : infinity() + (1ull << mantissa_bits) - 2;
+  }
 };
-inline constexpr Format kBinary16{5, 10}, kBrain16{8, 7}, kBinary32{8, 23}, kBinary64{11, 52}, kTf32{8, 10}, kE4m3{4, 3, false}, kE5m2{5, 2};
+inline constexpr Format kBinary16{5, 10}, kBrain16{8, 7}, kBinary32{8, 23}, kBinary64{11, 52},
+    kTf32{8, 10}, kE4m3{4, 3, false}, kE5m2{5, 2};
 
 struct Unpacked {
   bool nan = false, infinite = false, negative = false;
@@ -120,7 +128,8 @@ struct Unpacked {
 inline Unpacked unpack(const Format& f, uint64_t bits) {
   Unpacked u;
   u.negative = (bits & f.sign_bit()) != 0;
-  uint64_t field = (bits >> f.mantissa_bits) & f.exponent_mask(), m = bits & ((1ull << f.mantissa_bits) - 1);
+  uint64_t field = (bits >> f.mantissa_bits) & f.exponent_mask(),
+           m = bits & ((1ull << f.mantissa_bits) - 1);
   if (f.has_infinity && field == f.exponent_mask()) {
     u.nan = m != 0, u.infinite = m == 0;
     return u;
@@ -135,14 +144,19 @@ inline Unpacked unpack(const Format& f, uint64_t bits) {
   return u;
 }
 // `negative_zero` is the sign of an exact zero. `finite`: the largest value instead of infinity.
-inline uint64_t pack(const Format& f, const Exact& x, Rounding how, bool negative_zero, bool finite = false, bool sticky = false) {
+inline uint64_t pack(const Format& f, const Exact& x, Rounding how, bool negative_zero,
+                     bool finite = false, bool sticky = false) {
   if (x.zero() && !sticky) return negative_zero ? f.sign_bit() : 0;
   uint64_t sign = x.negative() ? f.sign_bit() : 0;
   Exact::Rounded r = x.round(f.mantissa_bits + 1, f.least(), how, sticky);
   if (r.mantissa >> (f.mantissa_bits + 1)) r.mantissa >>= 1, ++r.exponent;
-  uint64_t bits = r.mantissa >> f.mantissa_bits ? (uint64_t(r.exponent - f.least() + 1) << f.mantissa_bits) + (r.mantissa - (1ull << f.mantissa_bits)) : r.mantissa;
+  uint64_t bits = r.mantissa >> f.mantissa_bits
+                      ? (uint64_t(r.exponent - f.least() + 1) << f.mantissa_bits) +
+                            (r.mantissa - (1ull << f.mantissa_bits))
+                      : r.mantissa;
   if (r.exponent - f.least() + 1 > int(f.exponent_mask()) || bits > f.most()) {
-    bool inward = how == Rounding::zero || (how == Rounding::down && !x.negative()) || (how == Rounding::up && x.negative());
+    bool inward = how == Rounding::zero || (how == Rounding::down && !x.negative()) ||
+                  (how == Rounding::up && x.negative());
     bits = finite || inward || !f.has_infinity ? f.most() : f.infinity();
   }
   return bits | sign;

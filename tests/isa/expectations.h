@@ -1,10 +1,11 @@
 // The file of results that a real GPU gave: written by tests/gpu/isa_expectations.cpp, read by
 // isa_test.cpp. Little-endian; standard library only.
 //   header   magic "TWISA1\0\0", u32 driver version, u32 cases, 64 bytes device name
-//   a case   u64 key, u8 ran (0: the driver refused the kernel), u8 bytes a result, u16 0, u32 results,
+//   a case   u64 key, u8 ran (0: the driver refused the kernel), u8 bytes a result, u16 0, u32
+//   results,
 //            then the results
-// The key is a hash of everything that decides the results (instruction, operand types, tuples), so a
-// case that has changed since is found to be missing rather than wrong.
+// The key is a hash of everything that decides the results (instruction, operand types, tuples), so
+// a case that has changed since is found to be missing rather than wrong.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ struct Expectations {
   std::unordered_map<uint64_t, GpuResults> cases;
 };
 
-inline bool write_expectations(const char* path, const Expectations& e, const std::vector<uint64_t>& order) {
+inline bool write_expectations(const char* path, const Expectations& e,
+                               const std::vector<uint64_t>& order) {
   FILE* file = std::fopen(path, "wb");
   if (!file) return false;
   auto put = [&](const void* data, size_t bytes) { std::fwrite(data, 1, bytes, file); };
@@ -50,7 +52,9 @@ inline bool read_expectations(const char* path, Expectations& e) {
   FILE* file = std::fopen(path, "rb");
   if (!file) return false;
   bool good = true;
-  auto get = [&](void* data, size_t bytes) { good = good && std::fread(data, 1, bytes, file) == bytes; };
+  auto get = [&](void* data, size_t bytes) {
+    good = good && std::fread(data, 1, bytes, file) == bytes;
+  };
   char magic[8], name[64];
   uint32_t count = 0;
   get(magic, 8), get(&e.driver, 4), get(&count, 4), get(name, 64);

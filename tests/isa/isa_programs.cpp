@@ -1,5 +1,5 @@
-// Writes the cases as a C++ include file for tests/gpu/isa_expectations.cpp, which needs nothing of the
-// engine: isa_programs OUT.inc. Cases for GPUs newer than compute capability 9.0 are left out.
+// Writes the cases as a C++ include file for tests/gpu/isa_expectations.cpp, which needs nothing of
+// the engine: isa_programs OUT.inc. Cases for GPUs newer than compute capability 9.0 are left out.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
     if (tw::isa::row_info(c.row).min_sm > 90) continue;
     std::string operands;
     for (const std::string& o : c.operands) operands += (operands.empty() ? "" : ",") + o;
-    fmt::print(out, "{{{}, 0x{:x}u, 0x{:x}u, {}, \"{}\", \"{}\", R\"ptx({})ptx\"}},\n", c.row, case_key(c), c.seed, c.result_bytes, operands, c.name, kernel_text(c, fmt::format("c{}", i++), Mode::plain));
+    fmt::print(out, "{{{}, 0x{:x}u, 0x{:x}u, {}, \"{}\", \"{}\", R\"ptx({})ptx\"}},\n", c.row,
+               case_key(c), c.seed, c.result_bytes, operands, c.name,
+               kernel_text(c, fmt::format("c{}", i++), Mode::plain));
   }
   return std::fclose(out) == 0 ? 0 : 1;
 }

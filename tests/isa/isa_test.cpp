@@ -1,9 +1,10 @@
 // Every lane row of the instruction table, executed by the engine over edge and random values:
 //   - against the independent reference (reference.h) where it has an opinion,
-//   - against the results of a real H200 (expected_h200.bin), bit for bit where the manual defines them,
+//   - against the results of a real H200 (expected_h200.bin), bit for bit where the manual defines
+//   them,
 //   - predicated and warp-uniform execution against plain execution.
-// The instruction set comes from TILEWRIGHT_TARGET; TILEWRIGHT_ISA_DIGESTS names a file that gets one
-// line a case, which CTest compares between instruction sets.
+// The instruction set comes from TILEWRIGHT_TARGET; TILEWRIGHT_ISA_DIGESTS names a file that gets
+// one line a case, which CTest compares between instruction sets.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -60,10 +61,14 @@ class Engine {
     for (size_t i = 0; i < cases.size(); ++i) {
       Ran& r = *cases[i];
       r.inputs = input_values(r.c.operands, r.c.seed);
-      std::memcpy(device_->host_pointer(in_, r.inputs.size() * 8), r.inputs.data(), r.inputs.size() * 8);
-      r.plain = launch(**module, fmt::format("p{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
-      r.guarded = launch(**module, fmt::format("g{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
-      r.uniform = launch(**module, fmt::format("u{}", i), {kUniformTuples, 1, 1}, {32, 1, 1}, kUniformTuples, r.failure);
+      std::memcpy(device_->host_pointer(in_, r.inputs.size() * 8), r.inputs.data(),
+                  r.inputs.size() * 8);
+      r.plain =
+          launch(**module, fmt::format("p{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
+      r.guarded =
+          launch(**module, fmt::format("g{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
+      r.uniform = launch(**module, fmt::format("u{}", i), {kUniformTuples, 1, 1}, {32, 1, 1},
+                         kUniformTuples, r.failure);
     }
     device_->unload(*module);
   }
@@ -72,7 +77,9 @@ class Engine {
   static void fail(std::vector<Ran*>& cases, const std::string& message) {
     for (Ran* r : cases) r->failure = message;
   }
-  std::vector<uint64_t> launch(const emu::LoadedModule& module, const std::string& name, emu::Dim3 grid, emu::Dim3 block, uint32_t results, std::string& failure) {
+  std::vector<uint64_t> launch(const emu::LoadedModule& module, const std::string& name,
+                               emu::Dim3 grid, emu::Dim3 block, uint32_t results,
+                               std::string& failure) {
     emu::Launch l;
     l.kernel = device_->find_kernel(module, name);
     l.grid = grid, l.block = block;
@@ -119,7 +126,8 @@ const std::vector<Ran>& results() {
 std::string describe(const Ran& r, size_t t) {
   std::string text = r.c.name + "(";
   size_t n = r.c.operands.size();
-  for (size_t i = 0; i < n; ++i) text += fmt::format("{}0x{:x}", i ? ", " : "", r.inputs[t * n + i]);
+  for (size_t i = 0; i < n; ++i)
+    text += fmt::format("{}0x{:x}", i ? ", " : "", r.inputs[t * n + i]);
   return text + ")";
 }
 
@@ -129,8 +137,10 @@ TEST(Isa, EveryLaneRowIsCovered) {
   size_t missing = 0;
   for (isa::RowId row = 0; row < isa::kLaneRows; ++row) {
     const isa::RowInfo& info = isa::row_info(row);
-    bool predicate = info.types.size() == 1 && info.types[0] == ptx::Type::pred;  // unit.emu has those
-    if (!cases.contains(row) && !predicate) ADD_FAILURE() << "no case for " << info.grammar, ++missing;
+    bool predicate =
+        info.types.size() == 1 && info.types[0] == ptx::Type::pred;  // unit.emu has those
+    if (!cases.contains(row) && !predicate)
+      ADD_FAILURE() << "no case for " << info.grammar, ++missing;
   }
   fmt::print("{} cases for {} of {} lane rows\n", results().size(), cases.size(), isa::kLaneRows);
 }
@@ -151,7 +161,10 @@ TEST(Isa, AgreesWithTheReference) {
       any = true;
       ++checked;
       if (agrees(r.c, *e, r.plain[t])) continue;
-      if (++wrong <= 3) ADD_FAILURE() << describe(r, t) << fmt::format(" = 0x{:x}, reference 0x{:x}{}", r.plain[t], e->bits, e->bound > 0 ? " (bounded)" : "");
+      if (++wrong <= 3)
+        ADD_FAILURE() << describe(r, t)
+                      << fmt::format(" = 0x{:x}, reference 0x{:x}{}", r.plain[t], e->bits,
+                                     e->bound > 0 ? " (bounded)" : "");
     }
     if (wrong > 3) ADD_FAILURE() << r.c.name << ": " << wrong << " tuples differ";
     with_opinion += any;
@@ -166,8 +179,12 @@ TEST(Isa, PredicatedAndUniformExecutionGiveTheSame) {
     size_t wrong = 0;
     for (size_t t = 0; t < kTuples; ++t) {
       uint64_t expected = t & 1 ? r.plain[t] : 0;
-      if (r.guarded[t] != expected && ++wrong <= 2) ADD_FAILURE() << "predicated " << describe(r, t) << fmt::format(" = 0x{:x}, not 0x{:x}", r.guarded[t], expected);
-      if (t < kUniformTuples && r.uniform[t] != r.plain[t] && ++wrong <= 2) ADD_FAILURE() << "uniform " << describe(r, t) << fmt::format(" = 0x{:x}, not 0x{:x}", r.uniform[t], r.plain[t]);
+      if (r.guarded[t] != expected && ++wrong <= 2)
+        ADD_FAILURE() << "predicated " << describe(r, t)
+                      << fmt::format(" = 0x{:x}, not 0x{:x}", r.guarded[t], expected);
+      if (t < kUniformTuples && r.uniform[t] != r.plain[t] && ++wrong <= 2)
+        ADD_FAILURE() << "uniform " << describe(r, t)
+                      << fmt::format(" = 0x{:x}, not 0x{:x}", r.uniform[t], r.plain[t]);
     }
   }
 }
@@ -176,7 +193,9 @@ TEST(Isa, PredicatedAndUniformExecutionGiveTheSame) {
 bool bits_are_defined(const Ran& r, size_t t) {
   const isa::RowInfo& info = isa::row_info(r.c.row);
   std::string_view opcode = info.opcode();
-  if (info.grammar.find("approx") != std::string_view::npos || info.grammar.find("full") != std::string_view::npos) return false;
+  if (info.grammar.find("approx") != std::string_view::npos ||
+      info.grammar.find("full") != std::string_view::npos)
+    return false;
   size_t n = r.c.operands.size();
   if ((opcode == "div" || opcode == "rem") && info.category == isa::Category::integer) {
     int bits = int(ptx::type_bytes(r.c.match.type)) * 8;
@@ -186,14 +205,17 @@ bool bits_are_defined(const Ran& r, size_t t) {
 }
 bool both_nan(const Ran& r, uint64_t a, uint64_t b) {
   ptx::Type type = r.c.match.type;
-  bool floating = type == ptx::Type::f64 || type == ptx::Type::f32 || type == ptx::Type::f16 || type == ptx::Type::bf16;
-  return floating && r.c.result != "pred" && std::isnan(number(type, a)) && std::isnan(number(type, b));
+  bool floating = type == ptx::Type::f64 || type == ptx::Type::f32 || type == ptx::Type::f16 ||
+                  type == ptx::Type::bf16;
+  return floating && r.c.result != "pred" && std::isnan(number(type, a)) &&
+         std::isnan(number(type, b));
 }
 
 TEST(Isa, AgreesWithTheH200) {
   Expectations file;
   const char* path = TILEWRIGHT_SOURCE_DIR "/tests/isa/expected_h200.bin";
-  if (!std::ifstream(path).good()) GTEST_SKIP() << "no results of a GPU: tests/gpu/isa_expectations.cpp makes them";
+  if (!std::ifstream(path).good())
+    GTEST_SKIP() << "no results of a GPU: tests/gpu/isa_expectations.cpp makes them";
   ASSERT_TRUE(read_expectations(path, file));
   size_t compared = 0, missing = 0, refused = 0;
   for (const Ran& r : results()) {
@@ -209,7 +231,8 @@ TEST(Isa, AgreesWithTheH200) {
     }
     size_t n = r.c.operands.size(), wrong = 0;
     uint64_t mask = r.c.result_bytes == 8 ? ~0ull : (1ull << (8 * r.c.result_bytes)) - 1;
-    bool open_nan = r.c.match.type == ptx::Type::f64 || isa::row_info(r.c.row).opcode() == "neg" || isa::row_info(r.c.row).opcode() == "abs";
+    bool open_nan = r.c.match.type == ptx::Type::f64 || isa::row_info(r.c.row).opcode() == "neg" ||
+                    isa::row_info(r.c.row).opcode() == "abs";
     for (size_t t = 0; t < kTuples; ++t) {
       uint64_t gpu = found->second.values[t], got = r.plain[t] & mask;
       bool good = gpu == got || (open_nan && both_nan(r, gpu, got));
@@ -218,12 +241,17 @@ TEST(Isa, AgreesWithTheH200) {
         good = !e || agrees(r.c, *e, gpu);
       }
       ++compared;
-      if (!good && ++wrong <= 3) ADD_FAILURE() << describe(r, t) << fmt::format(" = 0x{:x}, {} gave 0x{:x}", got, file.device, gpu);
+      if (!good && ++wrong <= 3)
+        ADD_FAILURE() << describe(r, t)
+                      << fmt::format(" = 0x{:x}, {} gave 0x{:x}", got, file.device, gpu);
     }
     if (wrong > 3) ADD_FAILURE() << r.c.name << ": " << wrong << " tuples differ";
   }
-  fmt::print("{}, driver {}: {} results compared, {} cases refused by the driver, {} not in the file\n", file.device, file.driver, compared, refused, missing);
-  EXPECT_LT(missing, results().size() / 20) << "expected_h200.bin is out of date: run tests/gpu/isa_expectations.cpp again";
+  fmt::print(
+      "{}, driver {}: {} results compared, {} cases refused by the driver, {} not in the file\n",
+      file.device, file.driver, compared, refused, missing);
+  EXPECT_LT(missing, results().size() / 20)
+      << "expected_h200.bin is out of date: run tests/gpu/isa_expectations.cpp again";
 }
 
 TEST(Isa, Digests) {

@@ -1,7 +1,11 @@
-// The CUDA math library as a program: its functions are long sequences of fma, rcp.approx, ex2.approx,
-// integer tricks on the bits of floats, and look-ups. math_test.cpp compares with long double.
-#define FUNCTION(name, type, expression) \
-  extern "C" __global__ void name(type* out, const type* in) { type a = in[threadIdx.x]; out[threadIdx.x] = expression; }
+// The CUDA math library as a program: its functions are long sequences of fma, rcp.approx,
+// ex2.approx, integer tricks on the bits of floats, and look-ups. math_test.cpp compares with long
+// double.
+#define FUNCTION(name, type, expression)                       \
+  extern "C" __global__ void name(type* out, const type* in) { \
+    type a = in[threadIdx.x];                                  \
+    out[threadIdx.x] = expression;                             \
+  }
 
 FUNCTION(float_sin, float, sinf(a))
 FUNCTION(float_cos, float, cosf(a))

@@ -1,6 +1,7 @@
-// The CUDA math library (math.cu, compiled to PTX by nvcc) on the engine against long double, within the
-// maximum errors that the CUDA C++ Programming Guide states for each function ("Mathematical Functions",
-// tables of maximum ulp errors: distances from the correctly rounded result).
+// The CUDA math library (math.cu, compiled to PTX by nvcc) on the engine against long double,
+// within the maximum errors that the CUDA C++ Programming Guide states for each function
+// ("Mathematical Functions", tables of maximum ulp errors: distances from the correctly rounded
+// result).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +67,8 @@ class Library {
   template <class T> void check(const Function& f, const char* type, double bound) {
     auto* x = reinterpret_cast<T*>(device_->host_pointer(in_, kValues * 8));
     auto* y = reinterpret_cast<T*>(device_->host_pointer(out_, kValues * 8));
-    for (uint32_t i = 0; i < kValues; ++i) x[i] = T((double(i) - 255.3) * 0.157 * (i % 7 == 0 ? 1e-3 : 1));
+    for (uint32_t i = 0; i < kValues; ++i)
+      x[i] = T((double(i) - 255.3) * 0.157 * (i % 7 == 0 ? 1e-3 : 1));
     emu::Launch launch;
     std::string name = fmt::format("{}_{}", type, f.name);
     launch.kernel = device_->find_kernel(*module_, name);

@@ -12,9 +12,9 @@
 namespace tw::isa_test {
 
 struct Expected {
-  uint64_t bits = 0;         // what the kernel stores
-  bool any_nan = false;      // any NaN of the result's type will do
-  double bound = 0;          // > 0: |result - bits (as a number)| <= bound instead of equality
+  uint64_t bits = 0;     // what the kernel stores
+  bool any_nan = false;  // any NaN of the result's type will do
+  double bound = 0;      // > 0: |result - bits (as a number)| <= bound instead of equality
 };
 
 // The result for one tuple; nullopt where the reference has no opinion.

@@ -1,6 +1,7 @@
 // Random kernels on every configuration of the engine that must not change results: host threads,
-// instruction sets, and every lane as a path of its own (a reference schedule without full-mask handlers,
-// fused rows or divergence bookkeeping). Where a GPU's hashes are stored, they are compared too.
+// instruction sets, and every lane as a path of its own (a reference schedule without full-mask
+// handlers, fused rows or divergence bookkeeping). Where a GPU's hashes are stored, they are
+// compared too.
 //
 //   random_kernels --write FILE N     the first N programs, for tests/gpu/random_programs.cpp
 //   random_kernels --check FROM TO    seeds FROM..TO-1 on all configurations
@@ -56,8 +57,10 @@ std::string run(emu::Device& device, const random::RandomKernel& k, std::vector<
   auto module = device.load(std::move(*parsed));
   if (!module.ok()) return module.error().to_string();
   uint64_t threads = uint64_t(k.blocks) * k.threads;
-  uint64_t out = *device.allocate(threads * k.words * 4, emu::AllocationKind::device), in = *device.allocate(threads * random::kInputWords * 4, emu::AllocationKind::device);
-  uint32_t* hin = reinterpret_cast<uint32_t*>(device.host_pointer(in, threads * random::kInputWords * 4));
+  uint64_t out = *device.allocate(threads * k.words * 4, emu::AllocationKind::device),
+           in = *device.allocate(threads * random::kInputWords * 4, emu::AllocationKind::device);
+  uint32_t* hin =
+      reinterpret_cast<uint32_t*>(device.host_pointer(in, threads * random::kInputWords * 4));
   for (uint64_t i = 0; i < threads * random::kInputWords; ++i) hin[i] = random::input_word(i);
   std::memset(device.host_pointer(out, threads * k.words * 4), 0, threads * k.words * 4);
   emu::Launch launch;
@@ -69,14 +72,16 @@ std::string run(emu::Device& device, const random::RandomKernel& k, std::vector<
   std::memcpy(launch.parameters.data() + 8, &in, 8);
   std::string error;
   auto started = device.start(launch);
-  if (!started.ok()) error = started.error().to_string();
+  if (!started.ok())
+    error = started.error().to_string();
   else {
     emu::GridRun::State state;
     do state = (*started)->advance();
     while (state == emu::GridRun::State::yielded);
     if (state == emu::GridRun::State::faulted) error = (*started)->fault().message;
     words.resize(threads * k.words);
-    std::memcpy(words.data(), device.host_pointer(out, threads * k.words * 4), threads * k.words * 4);
+    std::memcpy(words.data(), device.host_pointer(out, threads * k.words * 4),
+                threads * k.words * 4);
     started->reset();
   }
   (void)device.free(out);
@@ -91,7 +96,9 @@ std::map<uint64_t, uint64_t> stored_hashes() {
   std::string line;
   while (std::getline(file, line)) {
     unsigned long long seed, hash;
-    if (line.empty() || line[0] == '#' || std::sscanf(line.c_str(), "%llu\t%llx", &seed, &hash) != 2) continue;
+    if (line.empty() || line[0] == '#' ||
+        std::sscanf(line.c_str(), "%llu\t%llx", &seed, &hash) != 2)
+      continue;
     hashes[seed] = hash;
   }
   return hashes;
@@ -116,7 +123,9 @@ int check(uint64_t from, uint64_t to) {
       if (words != first) {
         size_t at = 0;
         while (words[at] == first[at]) ++at;
-        fmt::print("seed {}: '{}' differs from '{}' at thread {} word {}: {:#x} against {:#x}\n", seed, list[c].name, list[0].name, at / k.words, at % k.words, words[at], first[at]);
+        fmt::print("seed {}: '{}' differs from '{}' at thread {} word {}: {:#x} against {:#x}\n",
+                   seed, list[c].name, list[0].name, at / k.words, at % k.words, words[at],
+                   first[at]);
         ++failures;
       }
     }
@@ -130,7 +139,8 @@ int check(uint64_t from, uint64_t to) {
   }
   std::string names;
   for (const Configuration& c : list) names += (names.empty() ? "" : ", ") + c.name;
-  fmt::print("{} programs on {} ({} compared with an H200): {} failures\n", to - from, names, against_gpu, failures);
+  fmt::print("{} programs on {} ({} compared with an H200): {} failures\n", to - from, names,
+             against_gpu, failures);
   return failures == 0 ? 0 : 1;
 }
 
@@ -138,7 +148,9 @@ int write(const char* path, uint64_t count) {
   std::ofstream file(path, std::ios::binary);
   for (uint64_t seed = 0; seed < count; ++seed) {
     random::RandomKernel k = random::make_kernel(seed);
-    file << "#program " << seed << ' ' << k.blocks << ' ' << k.threads << ' ' << k.words << ' ' << k.ptx.size() << '\n' << k.ptx;
+    file << "#program " << seed << ' ' << k.blocks << ' ' << k.threads << ' ' << k.words << ' '
+         << k.ptx.size() << '\n'
+         << k.ptx;
   }
   return file ? 0 : 1;
 }
@@ -146,8 +158,10 @@ int write(const char* path, uint64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "--write") == 0) return write(argv[2], std::strtoull(argv[3], nullptr, 10));
-  if (argc == 4 && std::strcmp(argv[1], "--check") == 0) return check(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (argc == 4 && std::strcmp(argv[1], "--write") == 0)
+    return write(argv[2], std::strtoull(argv[3], nullptr, 10));
+  if (argc == 4 && std::strcmp(argv[1], "--check") == 0)
+    return check(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
   fmt::print(stderr, "usage: random_kernels --write FILE N | --check FROM TO\n");
   return 2;
 }

@@ -35,8 +35,7 @@ struct SgemmParams {
   Output output;
 };
 
-template <int BM_, int BN_, int TN_, bool kAMn_, bool kBMn_>
-struct SgemmTile {
+template <int BM_, int BN_, int TN_, bool kAMn_, bool kBMn_> struct SgemmTile {
   static constexpr int BM = BM_, BN = BN_, TN = TN_, TM = 8;
   static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
   static constexpr int BK = 32;                           // 128 bytes
@@ -52,8 +51,7 @@ struct SgemmTile {
 };
 
 // Row (or column) of the warp's tile that element i of a thread is; `lanes` threads share the tile.
-template <bool kMn>
-__device__ __forceinline__ int spread(int lane, int lanes, int i) {
+template <bool kMn> __device__ __forceinline__ int spread(int lane, int lanes, int i) {
   return kMn ? (lane + lanes * (i / 4)) * 4 + i % 4 : lane + lanes * i;
 }
 

@@ -28,15 +28,11 @@ EncodeTiled encoder() {
 
 CUtensorMapDataType map_type(Element element) {
   switch (element) {
-    case Element::kBf16:
-      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case Element::kF16:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case Element::kBf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case Element::kF16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case Element::kF32:
-    case Element::kTf32:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    default:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case Element::kTf32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
 }
 

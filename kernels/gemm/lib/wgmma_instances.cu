@@ -7,26 +7,20 @@
 namespace tw::gemm {
 namespace {
 
-template <Element element>
-struct ElementType;
-template <>
-struct ElementType<Element::kTf32> {
+template <Element element> struct ElementType;
+template <> struct ElementType<Element::kTf32> {
   using Type = gpu::Tf32;
 };
-template <>
-struct ElementType<Element::kBf16> {
+template <> struct ElementType<Element::kBf16> {
   using Type = __nv_bfloat16;
 };
-template <>
-struct ElementType<Element::kF16> {
+template <> struct ElementType<Element::kF16> {
   using Type = __half;
 };
-template <>
-struct ElementType<Element::kE4m3> {
+template <> struct ElementType<Element::kE4m3> {
   using Type = __nv_fp8_e4m3;
 };
-template <>
-struct ElementType<Element::kE5m2> {
+template <> struct ElementType<Element::kE5m2> {
   using Type = __nv_fp8_e5m2;
 };
 
@@ -35,8 +29,7 @@ constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
 
 // More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use,
 // when a device has been chosen.
-template <int BM, int BN>
-WgmmaKernel row() {
+template <int BM, int BN> WgmmaKernel row() {
   using Tile =
       WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn, kBMn>;
   const auto function = reinterpret_cast<const void*>(&wgmma_gemm<Tile>);
@@ -47,8 +40,7 @@ WgmmaKernel row() {
 
 }  // namespace
 
-template <>
-InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT>() {
+template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT>() {
   if constexpr (element_bytes(kElementA) == 1) {
     static const std::array rows = {row<128, 128>(), row<64, 128>(), row<64, 64>()};
     return {rows.data(), static_cast<int>(rows.size())};

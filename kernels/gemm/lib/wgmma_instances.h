@@ -14,7 +14,6 @@ struct InstanceRows {
 };
 
 // 0: A and B K-major; 1: A K-major, B MN-major; 2: A MN-major, B K-major; 3: both MN-major.
-template <Element element_a, Element element_b, int layout>
-InstanceRows wgmma_rows();
+template <Element element_a, Element element_b, int layout> InstanceRows wgmma_rows();
 
 }  // namespace tw::gemm

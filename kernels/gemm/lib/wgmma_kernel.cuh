@@ -17,8 +17,8 @@
 // Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch,
 // and an innermost coordinate off the 16-byte grid ends as an illegal instruction (seen on the
 // H200), so an odd address cannot be made good by a coordinate either. The host repacks what does
-// not comply. Tested by tilewright-bench gemm --suite verify (every layout, tile, output, offset; padding
-// untouched).
+// not comply. Tested by tilewright-bench gemm --suite verify (every layout, tile, output, offset;
+// padding untouched).
 #pragma once
 
 #include <type_traits>
@@ -31,8 +31,7 @@ namespace tw::gemm {
 
 using namespace tw::gpu;
 
-template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_>
-struct WgmmaTile {
+template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_> struct WgmmaTile {
   using A = TA;
   using B = TB;
   static constexpr int BM = BM_, BN = BN_;
@@ -386,8 +385,7 @@ __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t st
 }
 
 // No read of the accumulators moves above this point (the wait before it does not name them).
-template <int kCount>
-__device__ __forceinline__ void keep_below(float (&d)[kCount]) {
+template <int kCount> __device__ __forceinline__ void keep_below(float (&d)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }

@@ -22,34 +22,27 @@ struct alignas(16) Vector {
 };
 
 // The unsigned type of N bytes.
-template <int N>
-struct Unsigned;
-template <>
-struct Unsigned<1> {
+template <int N> struct Unsigned;
+template <> struct Unsigned<1> {
   using Type = uint8_t;
 };
-template <>
-struct Unsigned<2> {
+template <> struct Unsigned<2> {
   using Type = uint16_t;
 };
-template <>
-struct Unsigned<4> {
+template <> struct Unsigned<4> {
   using Type = uint32_t;
 };
-template <>
-struct Unsigned<8> {
+template <> struct Unsigned<8> {
   using Type = uint64_t;
 };
-template <>
-struct Unsigned<16> {
+template <> struct Unsigned<16> {
   using Type = Vector;
 };
 
 // Cache policy of a global access: matrices are read once and written once.
 enum class Cache { kDefault, kStreaming, kWholeLines };  // kWholeLines: loads ask L2 for 256 bytes
 
-template <Cache kCache = Cache::kDefault>
-TW_DEVICE Vector load_vector(const void* p) {
+template <Cache kCache = Cache::kDefault> TW_DEVICE Vector load_vector(const void* p) {
   Vector v;
 #ifdef __CUDA_ARCH__
   uint4 u;
@@ -68,8 +61,7 @@ TW_DEVICE Vector load_vector(const void* p) {
   return v;
 }
 
-template <Cache kCache = Cache::kDefault>
-TW_DEVICE void store_vector(void* p, const Vector& v) {
+template <Cache kCache = Cache::kDefault> TW_DEVICE void store_vector(void* p, const Vector& v) {
 #ifdef __CUDA_ARCH__
   uint4 u = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
   if (kCache == Cache::kStreaming)
@@ -82,8 +74,7 @@ TW_DEVICE void store_vector(void* p, const Vector& v) {
 }
 
 // Naturally aligned access of sizeof(T) bytes.
-template <class T, Cache kCache = Cache::kDefault>
-TW_DEVICE T load(const void* p) {
+template <class T, Cache kCache = Cache::kDefault> TW_DEVICE T load(const void* p) {
   if constexpr (sizeof(T) == 16) {
     return load_vector<kCache>(p);
   } else {
@@ -102,8 +93,7 @@ TW_DEVICE T load(const void* p) {
   }
 }
 
-template <class T, Cache kCache = Cache::kDefault>
-TW_DEVICE void store(void* p, T v) {
+template <class T, Cache kCache = Cache::kDefault> TW_DEVICE void store(void* p, T v) {
   if constexpr (sizeof(T) == 16) {
     store_vector<kCache>(p, v);
   } else {
@@ -144,8 +134,7 @@ TW_DEVICE uint32_t funnel_shift(uint32_t low, uint32_t high, uint32_t shift) {
 
 // Transposes a block of kPack x kPack elements held one row a word: x[i] = row i, then x[j] =
 // column j. kPack 4: bytes, eight prmt; kPack 2: halves, two prmt; kPack 1: nothing to do.
-template <int kPack>
-TW_DEVICE void transpose_words(uint32_t (&x)[kPack]) {
+template <int kPack> TW_DEVICE void transpose_words(uint32_t (&x)[kPack]) {
   if constexpr (kPack == 4) {
     uint32_t low01 = permute_bytes(x[0], x[1], 0x5140), low23 = permute_bytes(x[2], x[3], 0x5140);
     uint32_t high01 = permute_bytes(x[0], x[1], 0x7362), high23 = permute_bytes(x[2], x[3], 0x7362);

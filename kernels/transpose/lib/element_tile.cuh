@@ -10,8 +10,7 @@
 
 namespace tilewright::detail {
 
-template <int kElement, int kThreads>
-struct ElementTile {
+template <int kElement, int kThreads> struct ElementTile {
   static constexpr int kPiece = kElement < 4 ? kElement : 4, kPieces = kElement / kPiece;
   using Piece = typename Unsigned<kPiece>::Type;
   static constexpr int kRows = 32, kCols = 32, kThreadCount = kThreads, kElementBytes = kElement;

@@ -26,8 +26,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-template <int kElement>
-constexpr int kSquareTile = kElement <= 4 ? 64 : 32;
+template <int kElement> constexpr int kSquareTile = kElement <= 4 ? 64 : 32;
 
 // Index of the pair -> (i, j), j <= i, in the lower triangle of tiles.
 __device__ __forceinline__ void triangle(uint32_t pair, uint32_t& i, uint32_t& j) {
@@ -138,8 +137,7 @@ int64_t slice_elements(int64_t rows, int64_t cols, int element_bytes) {
   return std::max(m * std::min<int64_t>(strip_width(element_bytes), n), n);
 }
 
-template <int kElement>
-Status square(void* data, int64_t ld, int64_t n, cudaStream_t stream) {
+template <int kElement> Status square(void* data, int64_t ld, int64_t n, cudaStream_t stream) {
   constexpr int kTile = kSquareTile<kElement>;
   const int64_t tiles = (n + kTile - 1) / kTile, pairs = tiles * (tiles + 1) / 2;
   if (pairs > 2147483647)
@@ -242,16 +240,11 @@ Status transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, in
                : detail::rectangle<kElement>(data, rows, cols, workspace, workspace_bytes, stream);
   };
   switch (e) {
-    case 1:
-      return run(std::integral_constant<int, 1>{});
-    case 2:
-      return run(std::integral_constant<int, 2>{});
-    case 4:
-      return run(std::integral_constant<int, 4>{});
-    case 8:
-      return run(std::integral_constant<int, 8>{});
-    default:
-      return run(std::integral_constant<int, 16>{});
+    case 1: return run(std::integral_constant<int, 1>{});
+    case 2: return run(std::integral_constant<int, 2>{});
+    case 4: return run(std::integral_constant<int, 4>{});
+    case 8: return run(std::integral_constant<int, 8>{});
+    default: return run(std::integral_constant<int, 16>{});
   }
 }
 

@@ -83,12 +83,9 @@ Status permute(const void* in, void* out, int dims, const int64_t* sizes, const 
   }
   if (p.kind == plan::PermuteKind::kRuns) {
     switch (p.element_bytes) {
-      case 1:
-        return detail::run_runs<uint8_t>(in, out, p, batch, stream);
-      case 2:
-        return detail::run_runs<uint16_t>(in, out, p, batch, stream);
-      case 4:
-        return detail::run_runs<uint32_t>(in, out, p, batch, stream);
+      case 1: return detail::run_runs<uint8_t>(in, out, p, batch, stream);
+      case 2: return detail::run_runs<uint16_t>(in, out, p, batch, stream);
+      case 4: return detail::run_runs<uint32_t>(in, out, p, batch, stream);
       case 8:
         if ((in_address | out_address) % 8)
           return {StatusCode::kUnsupported, "in", "runs of 8-byte elements need 8-byte alignment",

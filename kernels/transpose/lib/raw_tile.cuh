@@ -22,8 +22,7 @@ namespace tilewright::detail {
 
 // 16 bytes from global to shared memory, asynchronously on the GPU; wait_copies() before the
 // barrier. kPrefetch: L2 fetches that many bytes around (0, 128 or 256).
-template <int kPrefetch>
-TW_DEVICE void copy_async(char* shared, const char* p) {
+template <int kPrefetch> TW_DEVICE void copy_async(char* shared, const char* p) {
 #ifdef __CUDA_ARCH__
   const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
   if constexpr (kPrefetch == 256)

@@ -19,8 +19,7 @@
 
 namespace tilewright::detail {
 
-template <int kElement, int kThreads>
-struct Stream {
+template <int kElement, int kThreads> struct Stream {
   using Item = typename Unsigned<kElement>::Type;
   static constexpr int kPerVector = 16 / kElement;
   static constexpr int kUnit = kElement < 4 ? 4 : kElement;
@@ -134,8 +133,7 @@ struct Stream {
 
 // rows x cols, rows contiguous (ld_in == cols). A tile advances by 2^log_rows rows (2^log_rows
 // elements are a multiple of 128 bytes).
-template <int kElement, int kThreads>
-struct TallStrip {
+template <int kElement, int kThreads> struct TallStrip {
   using S = Stream<kElement, kThreads>;
   static constexpr int kHalo = 32 / kElement;
   struct Strip {
@@ -191,8 +189,7 @@ struct TallStrip {
 
 // rows x cols, output rows contiguous (ld_out == rows). A tile is 2^log_cols columns (a multiple of
 // 128 bytes).
-template <int kElement, int kThreads>
-struct WideStrip {
+template <int kElement, int kThreads> struct WideStrip {
   using S = Stream<kElement, kThreads>;
   struct Strip {
     const char* in;
@@ -267,8 +264,7 @@ struct WideStrip {
 };
 
 // `count` matrices of rows x cols, one after the other on both sides; a tile is `per_tile` of them.
-template <int kElement, int kThreads>
-struct PackedBatch {
+template <int kElement, int kThreads> struct PackedBatch {
   using S = Stream<kElement, kThreads>;
   struct Pack {
     const char* in;
@@ -347,8 +343,7 @@ struct PackedBatch {
 // Matrices smaller than a tile, each at its own place (a permutation's inner dimensions): a CTA
 // takes `per_tile` of them. `places` in shared memory holds their offsets, two 8-byte values a
 // matrix.
-template <int kElement, int kThreads>
-struct SmallMatrices {
+template <int kElement, int kThreads> struct SmallMatrices {
   using S = Stream<kElement, kThreads>;
   struct Shape {
     int64_t in_row_bytes, out_row_bytes;

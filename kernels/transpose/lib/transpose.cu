@@ -282,8 +282,7 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
                           p.batch, 256, Tile::kSharedBytes, stream);
     }
     case TransposeKernel::kNothing:
-    case TransposeKernel::kCopy:
-      break;
+    case TransposeKernel::kCopy: break;
   }
   return {StatusCode::kUnsupported, "", "no kernel for this plan", 0};
 }
@@ -309,16 +308,11 @@ plan::DeviceLimits device_limits() {
 Status run_transpose(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims,
                      cudaStream_t stream) {
   switch (p.element_bytes) {
-    case 1:
-      return run<1>(p, plan, dims, stream);
-    case 2:
-      return run<2>(p, plan, dims, stream);
-    case 4:
-      return run<4>(p, plan, dims, stream);
-    case 8:
-      return run<8>(p, plan, dims, stream);
-    default:
-      return run<16>(p, plan, dims, stream);
+    case 1: return run<1>(p, plan, dims, stream);
+    case 2: return run<2>(p, plan, dims, stream);
+    case 4: return run<4>(p, plan, dims, stream);
+    case 8: return run<8>(p, plan, dims, stream);
+    default: return run<16>(p, plan, dims, stream);
   }
 }
 

@@ -68,7 +68,8 @@ namespace {
 
 // CTAs of one wave take turns, one request each.
 void interleave(std::vector<L2Request>& requests, uint64_t ctas_per_wave) {
-  std::stable_sort(requests.begin(), requests.end(), [](const L2Request& a, const L2Request& b) { return a.cta < b.cta; });
+  std::stable_sort(requests.begin(), requests.end(),
+                   [](const L2Request& a, const L2Request& b) { return a.cta < b.cta; });
   std::vector<L2Request> ordered;
   ordered.reserve(requests.size());
   size_t begin = 0;
@@ -97,7 +98,8 @@ struct CachedLine {
 
 }  // namespace
 
-DramSectors model_l2(std::vector<L2Request> requests, uint64_t l2_bytes, uint64_t ctas_per_wave, uint64_t read_sectors, uint64_t written_sectors) {
+DramSectors model_l2(std::vector<L2Request> requests, uint64_t l2_bytes, uint64_t ctas_per_wave,
+                     uint64_t read_sectors, uint64_t written_sectors) {
   interleave(requests, std::max<uint64_t>(1, ctas_per_wave));
   const size_t capacity = std::max<size_t>(1, l2_bytes / kLineBytes / kL2Sample);
   std::list<CachedLine> lines;  // most recently used first
@@ -129,8 +131,11 @@ DramSectors model_l2(std::vector<L2Request> requests, uint64_t l2_bytes, uint64_
     l.valid |= r.sectors;
   }
   DramSectors result;
-  if (read != 0) result.read = uint64_t(double(sample.read) * double(read_sectors) / double(read) + 0.5);
-  if (written != 0) result.written = uint64_t(double(sample.written) * double(written_sectors) / double(written) + 0.5);
+  if (read != 0)
+    result.read = uint64_t(double(sample.read) * double(read_sectors) / double(read) + 0.5);
+  if (written != 0)
+    result.written =
+        uint64_t(double(sample.written) * double(written_sectors) / double(written) + 0.5);
   return result;
 }
 

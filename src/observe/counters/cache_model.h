@@ -1,16 +1,16 @@
-// Where the sectors of global requests are served: a model of L1 and L2, and the bytes that no cache
-// could save.
+// Where the sectors of global requests are served: a model of L1 and L2, and the bytes that no
+// cache could save.
 //
 // Compulsory traffic is exact: distinct sectors read and written by the launch.
-// L1 (assumptions): each CTA has a cache of its own, cold when it starts: its share of what shared memory
-// leaves of the SM's 128-byte lines of 4 sectors, 4 ways, least recently used. Loads fill it; stores write
-// through and do not allocate; atomics go past it. The engine runs the warps of a CTA one after the
-// other between barriers, a GPU interleaves them.
-// L2 (assumptions): one cache of the device's size, cold when the launch starts (as Nsight Compute
-// measures by default), least recently used, write-back; CTAs of a wave proceed side by side. Where all
-// the launch touches fits, every sector is read once and nothing is written back. Otherwise one line
-// in 64, chosen by a hash, goes through a cache of a 64th of the size, and the result is scaled.
-// The results do not depend on the number of host threads.
+// L1 (assumptions): each CTA has a cache of its own, cold when it starts: its share of what shared
+// memory leaves of the SM's 128-byte lines of 4 sectors, 4 ways, least recently used. Loads fill
+// it; stores write through and do not allocate; atomics go past it. The engine runs the warps of a
+// CTA one after the other between barriers, a GPU interleaves them. L2 (assumptions): one cache of
+// the device's size, cold when the launch starts (as Nsight Compute measures by default), least
+// recently used, write-back; CTAs of a wave proceed side by side. Where all the launch touches
+// fits, every sector is read once and nothing is written back. Otherwise one line in 64, chosen by
+// a hash, goes through a cache of a 64th of the size, and the result is scaled. The results do not
+// depend on the number of host threads.
 //
 // Tested by tests/unit/observe/cache_model_test.cpp.
 #pragma once
@@ -29,7 +29,8 @@ class Footprint {
   void add(uint64_t line, uint8_t sectors) {
     const uint64_t page = line / kPageLines;
     Recent& recent = recent_[page % kRecent];  // arrays are read in turn
-    if (page != recent.number) [[unlikely]] recent = {page, &page_of(page)};
+    if (page != recent.number) [[unlikely]]
+      recent = {page, &page_of(page)};
     (*recent.page)[line % kPageLines / 16] |= uint64_t(sectors) << (line % 16 * 4);
   }
   void merge(const Footprint& other);
@@ -79,10 +80,13 @@ struct L2Request {
 inline constexpr uint32_t kL2Sample = 64;
 inline bool sampled_line(uint64_t line) { return (line * 0x9e3779b97f4a7c15ull >> 58) == 0; }
 
-struct DramSectors { uint64_t read = 0, written = 0; };
+struct DramSectors {
+  uint64_t read = 0, written = 0;
+};
 
-// `requests`: of sampled lines, in any order of CTAs, in program order within one. The exact totals scale
-// the result.
-DramSectors model_l2(std::vector<L2Request> requests, uint64_t l2_bytes, uint64_t ctas_per_wave, uint64_t read_sectors, uint64_t written_sectors);
+// `requests`: of sampled lines, in any order of CTAs, in program order within one. The exact totals
+// scale the result.
+DramSectors model_l2(std::vector<L2Request> requests, uint64_t l2_bytes, uint64_t ctas_per_wave,
+                     uint64_t read_sectors, uint64_t written_sectors);
 
 }  // namespace tw::counters

@@ -17,11 +17,14 @@ namespace tw::counters {
 using emu::AccessKind;
 using emu::AccessSpace;
 
-CountingObserver::CountingObserver(const SiteTable& sites, uint64_t l1_bytes) : sites_(sites), patterns_(sites.sites.size()), extra_(sites.sites.size()), l1_(l1_bytes) {}
+CountingObserver::CountingObserver(const SiteTable& sites, uint64_t l1_bytes)
+    : sites_(sites), patterns_(sites.sites.size()), extra_(sites.sites.size()), l1_(l1_bytes) {}
 
 namespace {
 // Of the four sectors of a line.
-uint32_t count_of(uint8_t sectors) { return uint32_t(0x4332322132212110ull >> (sectors & 15) * 4) & 15; }
+uint32_t count_of(uint8_t sectors) {
+  return uint32_t(0x4332322132212110ull >> (sectors & 15) * 4) & 15;
+}
 }  // namespace
 
 void CountingObserver::cta_begin(emu::Cta&) { l1_.begin_cta(); }
@@ -31,13 +34,20 @@ void CountingObserver::request_l2(uint64_t line, uint8_t sectors, bool write, ui
   if (sampled_line(line)) l2_.push_back({line, cta, sectors, write});
 }
 
-void CountingObserver::shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address, uint32_t offset, uint32_t lanes, bool regular, bool uniform) {
-  patterns_[site].find<uint32_t>(PatternSpace::shared, a.kind != AccessKind::read, a.bytes, address, offset, lanes, regular, uniform);
+void CountingObserver::shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address,
+                              uint32_t offset, uint32_t lanes, bool regular, bool uniform) {
+  patterns_[site].find<uint32_t>(PatternSpace::shared, a.kind != AccessKind::read, a.bytes, address,
+                                 offset, lanes, regular, uniform);
 }
 
-void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uint64_t* address, uint64_t offset, uint32_t lanes, bool regular, bool uniform, uint32_t cta) {
-  const Pattern& p = patterns_[site].find<uint64_t>(PatternSpace::global, a.kind != AccessKind::read, a.bytes, address, offset, lanes, regular, uniform);
-  const uint64_t base = (address[uniform ? 0 : uint32_t(std::countr_zero(lanes))] + offset) / kLineBytes;
+void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uint64_t* address,
+                              uint64_t offset, uint32_t lanes, bool regular, bool uniform,
+                              uint32_t cta) {
+  const Pattern& p =
+      patterns_[site].find<uint64_t>(PatternSpace::global, a.kind != AccessKind::read, a.bytes,
+                                     address, offset, lanes, regular, uniform);
+  const uint64_t base =
+      (address[uniform ? 0 : uint32_t(std::countr_zero(lanes))] + offset) / kLineBytes;
   for (const LinePart& part : p.lines) {
     const uint64_t line = base + uint64_t(part.line);
     if (a.kind == AccessKind::read) {
@@ -55,12 +65,15 @@ void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uin
   }
 }
 
-// A thread's 32-bit words of local memory lie 128 bytes apart, so that the lanes' words are neighbours.
-void CountingObserver::local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset, uint32_t lanes) {
+// A thread's 32-bit words of local memory lie 128 bytes apart, so that the lanes' words are
+// neighbours.
+void CountingObserver::local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset,
+                             uint32_t lanes) {
   std::vector<uint64_t> sectors;
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const uint32_t lane = uint32_t(std::countr_zero(left));
-    for (uint64_t word = offset[lane] / 4; word <= (offset[lane] + a.bytes - 1) / 4; ++word) sectors.push_back((word * 128 + lane * 4) / 32);
+    for (uint64_t word = offset[lane] / 4; word <= (offset[lane] + a.bytes - 1) / 4; ++word)
+      sectors.push_back((word * 128 + lane * 4) / 32);
   }
   std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
@@ -80,13 +93,20 @@ void CountingObserver::generic(const emu::Access& access) {
   for (uint32_t left = access.lanes; left != 0; left &= left - 1) {
     const uint32_t lane = uint32_t(std::countr_zero(left));
     address[lane] = access.address(lane);
-    if (emu::in_shared_window(address[lane])) in_shared |= 1u << lane, narrow[lane] = uint32_t(address[lane] - emu::kSharedWindow);
-    else if (emu::in_local_window(address[lane])) in_local |= 1u << lane, offset[lane] = address[lane] - emu::kLocalWindow;
+    if (emu::in_shared_window(address[lane]))
+      in_shared |= 1u << lane, narrow[lane] = uint32_t(address[lane] - emu::kSharedWindow);
+    else if (emu::in_local_window(address[lane]))
+      in_local |= 1u << lane, offset[lane] = address[lane] - emu::kLocalWindow;
   }
   const uint32_t site = access.site.site, in_global = access.lanes & ~in_shared & ~in_local;
-  if (in_shared != 0) shared(sites_.generic_shared[site] ? sites_.generic_shared[site] : site, access.site, narrow, 0, in_shared, false, false);
-  if (in_local != 0) local(sites_.generic_local[site] ? sites_.generic_local[site] : site, access.site, offset, in_local);
-  if (in_global != 0) global(site, access.site, address, 0, in_global, false, false, uint32_t(access.cta.linear));
+  if (in_shared != 0)
+    shared(sites_.generic_shared[site] ? sites_.generic_shared[site] : site, access.site, narrow, 0,
+           in_shared, false, false);
+  if (in_local != 0)
+    local(sites_.generic_local[site] ? sites_.generic_local[site] : site, access.site, offset,
+          in_local);
+  if (in_global != 0)
+    global(site, access.site, address, 0, in_global, false, false, uint32_t(access.cta.linear));
 }
 
 uint32_t CountingObserver::access(const emu::Access& access) {
@@ -94,10 +114,13 @@ uint32_t CountingObserver::access(const emu::Access& access) {
   const bool regular = access.lanes == emu::kFullMask && a.form != emu::AddressForm::lanes;
   switch (a.space) {
     case AccessSpace::shared:
-      shared(a.site, a, reinterpret_cast<const uint32_t*>(access.frame + access.op.a), uint32_t(access.op.imm), access.lanes, regular, a.address_uniform);
+      shared(a.site, a, reinterpret_cast<const uint32_t*>(access.frame + access.op.a),
+             uint32_t(access.op.imm), access.lanes, regular, a.address_uniform);
       break;
     case AccessSpace::global:
-      global(a.site, a, reinterpret_cast<const uint64_t*>(access.frame + access.op.a), uint64_t(access.op.imm), access.lanes, regular, a.address_uniform, uint32_t(access.cta.linear));
+      global(a.site, a, reinterpret_cast<const uint64_t*>(access.frame + access.op.a),
+             uint64_t(access.op.imm), access.lanes, regular, a.address_uniform,
+             uint32_t(access.cta.linear));
       break;
     case AccessSpace::local: {
       uint64_t offset[32] = {};
@@ -113,22 +136,27 @@ uint32_t CountingObserver::access(const emu::Access& access) {
   return access.lanes;
 }
 
-// A row of loads at constant distances from one address is one pattern; what its members cost follows from
-// it, and is worked out when the pattern is dropped.
+// A row of loads at constant distances from one address is one pattern; what its members cost
+// follows from it, and is worked out when the pattern is dropped.
 void CountingObserver::access_row(const emu::AccessRow& row, const uint32_t* address) {
   if (row.index >= rows_.size()) rows_.resize(row.index + 1);
   Row& r = rows_[row.index];
   if (r.patterns.crowded()) spread(row, r.patterns);
   r.row = &row;
-  r.patterns.find<uint32_t>(PatternSpace::shared, false, row.bytes, address, 0, emu::kFullMask, true, false);
+  r.patterns.find<uint32_t>(PatternSpace::shared, false, row.bytes, address, 0, emu::kFullMask,
+                            true, false);
 }
 
 void CountingObserver::spread(const emu::AccessRow& row, PatternTable& patterns) {
   for (const auto& p : patterns.take())
     for (const emu::AccessRow::Member& m : row.members) {
       uint32_t address[32];
-      for (uint32_t lane = 0; lane < 32; ++lane) address[lane] = uint32_t(p->low + p->distance[lane]);
-      patterns_[m.site].find<uint32_t>(PatternSpace::shared, false, row.bytes, address, uint32_t(m.offset), emu::kFullMask, true, false).count += p->count - 1;
+      for (uint32_t lane = 0; lane < 32; ++lane)
+        address[lane] = uint32_t(p->low + p->distance[lane]);
+      patterns_[m.site]
+          .find<uint32_t>(PatternSpace::shared, false, row.bytes, address, uint32_t(m.offset),
+                          emu::kFullMask, true, false)
+          .count += p->count - 1;
     }
 }
 
@@ -156,7 +184,9 @@ struct CountingSource::Running {
   std::vector<std::unique_ptr<CountingObserver>> observers;
 };
 
-CountingSource::CountingSource(const model::DeviceSpec& device, Sink sink, std::optional<std::regex> kernels) : device_(device), sink_(std::move(sink)), kernels_(std::move(kernels)) {}
+CountingSource::CountingSource(const model::DeviceSpec& device, Sink sink,
+                               std::optional<std::regex> kernels)
+    : device_(device), sink_(std::move(sink)), kernels_(std::move(kernels)) {}
 CountingSource::~CountingSource() = default;
 
 uint8_t CountingSource::wanted(const emu::Launch& launch) {
@@ -171,7 +201,8 @@ CountingSource::Known& CountingSource::known(const emu::Program& program) {
   k->id = unique_id();
   k->sites = describe_sites(program);
   const auto [module, fresh] = modules_.try_emplace(program.module, unique_id());
-  if (fresh) sink_(report::to_line(report::ModuleRecord{module->second, ptx::print(*program.module)}));
+  if (fresh)
+    sink_(report::to_line(report::ModuleRecord{module->second, ptx::print(*program.module)}));
   report::ProgramRecord r;
   r.id = k->id;
   r.ptx = module->second;
@@ -188,7 +219,8 @@ CountingSource::Known& CountingSource::known(const emu::Program& program) {
 namespace {
 
 // What shared memory leaves to L1, shared by the CTAs that an SM holds at once.
-uint64_t l1_share(const model::DeviceSpec& device, const emu::Launch& launch, const emu::Program& program, uint64_t& ctas_per_wave) {
+uint64_t l1_share(const model::DeviceSpec& device, const emu::Launch& launch,
+                  const emu::Program& program, uint64_t& ctas_per_wave) {
   model::BlockResources block;
   block.threads = launch.block.x * launch.block.y * launch.block.z;
   block.registers_per_thread = std::min(program.registers, device.max_registers_per_thread);
@@ -198,23 +230,27 @@ uint64_t l1_share(const model::DeviceSpec& device, const emu::Launch& launch, co
   ctas_per_wave = per_sm * sms;
   const uint64_t ctas = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
   const uint64_t resident = std::clamp<uint64_t>((ctas + sms - 1) / sms, 1, per_sm);
-  const uint64_t shared = std::min(device.l1_bytes, resident * (block.shared_bytes + device.shared_reserved_per_block));
+  const uint64_t shared =
+      std::min(device.l1_bytes, resident * (block.shared_bytes + device.shared_reserved_per_block));
   return std::max<uint64_t>(kLineBytes * 4, (device.l1_bytes - shared) / resident);
 }
 
 }  // namespace
 
-emu::Observer* CountingSource::launch_begin(const emu::Launch& launch, const emu::Program& program, uint32_t) {
+emu::Observer* CountingSource::launch_begin(const emu::Launch& launch, const emu::Program& program,
+                                            uint32_t) {
   std::lock_guard lock(mutex_);
   const Known& k = known(program);
   std::unique_ptr<Running>& running = running_[&launch];
   if (!running) running = std::make_unique<Running>();
   uint64_t ctas_per_wave = 0;
-  running->observers.push_back(std::make_unique<CountingObserver>(k.sites, l1_share(device_, launch, program, ctas_per_wave)));
+  running->observers.push_back(std::make_unique<CountingObserver>(
+      k.sites, l1_share(device_, launch, program, ctas_per_wave)));
   return running->observers.back().get();
 }
 
-void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& program, const emu::Fault& fault, std::span<const emu::BlockCount> blocks) {
+void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& program,
+                                const emu::Fault& fault, std::span<const emu::BlockCount> blocks) {
   std::lock_guard lock(mutex_);
   const Known& k = known(program);
   std::unique_ptr<Running> running = std::move(running_[&launch]);
@@ -239,20 +275,25 @@ void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& p
     o->spread_rows();
     for (uint32_t s = 0; s < r.sites.size(); ++s) {
       o->patterns_[s].fold();
-      const report::SiteCounts *parts[2] = {&o->patterns_[s].totals(), &o->extra_[s]};
+      const report::SiteCounts* parts[2] = {&o->patterns_[s].totals(), &o->extra_[s]};
       report::SiteCounts& sum = r.sites[s];
       for (const report::SiteCounts* c : parts) {
         sum.requests += c->requests, sum.access_lanes += c->access_lanes;
-        sum.sectors += c->sectors, sum.ideal_sectors += c->ideal_sectors, sum.l2_sectors += c->l2_sectors;
-        for (size_t i = 0; i < 3; ++i) sum.wavefronts[i] += c->wavefronts[i], sum.groups[i] += c->groups[i];
+        sum.sectors += c->sectors, sum.ideal_sectors += c->ideal_sectors,
+            sum.l2_sectors += c->l2_sectors;
+        for (size_t i = 0; i < 3; ++i)
+          sum.wavefronts[i] += c->wavefronts[i], sum.groups[i] += c->groups[i];
         sum.address_bits |= c->address_bits;
       }
       report::BankExample example = o->patterns_[s].example();
       if (example.wavefronts == 0) continue;
       example.site = s;
-      const auto same = std::find_if(r.examples.begin(), r.examples.end(), [&](const report::BankExample& e) { return e.site == s; });
-      if (same == r.examples.end()) r.examples.push_back(example);
-      else if (worse(example, *same)) *same = example;
+      const auto same = std::find_if(r.examples.begin(), r.examples.end(),
+                                     [&](const report::BankExample& e) { return e.site == s; });
+      if (same == r.examples.end())
+        r.examples.push_back(example);
+      else if (worse(example, *same))
+        *same = example;
     }
     read.merge(o->read_);
     written.merge(o->written_);
@@ -267,7 +308,8 @@ void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& p
   } else {
     uint64_t ctas_per_wave = 1;
     l1_share(device_, launch, program, ctas_per_wave);
-    const DramSectors dram = model_l2(std::move(requests), device_.l2_bytes, ctas_per_wave, r.l2_read_sectors, r.l2_written_sectors);
+    const DramSectors dram = model_l2(std::move(requests), device_.l2_bytes, ctas_per_wave,
+                                      r.l2_read_sectors, r.l2_written_sectors);
     r.dram_read_sectors = std::max(dram.read, r.read_sectors);
     r.dram_written_sectors = dram.written;
   }

@@ -1,9 +1,10 @@
-// The counters of `tilewright profile`: an Observer for each worker, and the source that merges them at the
-// end of a launch and hands a record to its sink.
+// The counters of `tilewright profile`: an Observer for each worker, and the source that merges
+// them at the end of a launch and hands a record to its sink.
 //
-// Executions of instructions come from the engine's block counts (no event an instruction); accesses are
-// events, counted by pattern (request_pattern.h); caches are modelled on the sectors (cache_model.h).
-// All sums are exact but for the cache models, and do not depend on the number of workers.
+// Executions of instructions come from the engine's block counts (no event an instruction);
+// accesses are events, counted by pattern (request_pattern.h); caches are modelled on the sectors
+// (cache_model.h). All sums are exact but for the cache models, and do not depend on the number of
+// workers.
 //
 // Tested by tests/unit/observe/counting_test.cpp, tests/ladder, tests/gpu/ncu_compare.
 #pragma once
@@ -35,8 +36,10 @@ class CountingObserver final : public emu::Observer {
 
  private:
   friend class CountingSource;
-  void shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address, uint32_t offset, uint32_t lanes, bool regular, bool uniform);
-  void global(uint32_t site, const emu::AccessSite& a, const uint64_t* address, uint64_t offset, uint32_t lanes, bool regular, bool uniform, uint32_t cta);
+  void shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address, uint32_t offset,
+              uint32_t lanes, bool regular, bool uniform);
+  void global(uint32_t site, const emu::AccessSite& a, const uint64_t* address, uint64_t offset,
+              uint32_t lanes, bool regular, bool uniform, uint32_t cta);
   void local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset, uint32_t lanes);
   void generic(const emu::Access& access);
   void spread(const emu::AccessRow& row, PatternTable& patterns);
@@ -44,13 +47,14 @@ class CountingObserver final : public emu::Observer {
   void request_l2(uint64_t line, uint8_t sectors, bool write, uint32_t cta);
 
   const SiteTable& sites_;
-  std::vector<PatternTable> patterns_;        // by site
+  std::vector<PatternTable> patterns_;  // by site
   struct Row {
     const emu::AccessRow* row = nullptr;
     PatternTable patterns;  // of the row's address
   };
-  std::vector<Row> rows_;                     // by AccessRow::index
-  std::vector<report::SiteCounts> extra_;     // what the patterns do not hold: L2 sectors, local memory
+  std::vector<Row> rows_;  // by AccessRow::index
+  std::vector<report::SiteCounts>
+      extra_;  // what the patterns do not hold: L2 sectors, local memory
   Footprint read_, written_;
   L1Model l1_;
   std::vector<L2Request> l2_;
@@ -59,16 +63,19 @@ class CountingObserver final : public emu::Observer {
 
 class CountingSource final : public emu::ObserverSource {
  public:
-  // `sink`: receives whole lines (record.h), one at a time. `kernels`: only kernels whose name it finds;
-  // nullopt: all.
+  // `sink`: receives whole lines (record.h), one at a time. `kernels`: only kernels whose name it
+  // finds; nullopt: all.
   using Sink = std::function<void(const std::string& line)>;
-  CountingSource(const model::DeviceSpec& device, Sink sink, std::optional<std::regex> kernels = std::nullopt);
+  CountingSource(const model::DeviceSpec& device, Sink sink,
+                 std::optional<std::regex> kernels = std::nullopt);
   ~CountingSource() override;
 
   uint8_t wanted(const emu::Launch& launch) override;
   bool one_thread() const override { return false; }
-  emu::Observer* launch_begin(const emu::Launch& launch, const emu::Program& program, uint32_t worker) override;
-  void launch_end(const emu::Launch& launch, const emu::Program& program, const emu::Fault& fault, std::span<const emu::BlockCount> blocks) override;
+  emu::Observer* launch_begin(const emu::Launch& launch, const emu::Program& program,
+                              uint32_t worker) override;
+  void launch_end(const emu::Launch& launch, const emu::Program& program, const emu::Fault& fault,
+                  std::span<const emu::BlockCount> blocks) override;
 
  private:
   struct Known;    // a program that has been described to the sink

@@ -32,12 +32,16 @@ Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& de
     try {
       kernels.emplace(text);
     } catch (const std::regex_error& e) {
-      return Error{.message = std::string(kKernelsVariable) + " is no regular expression: " + e.what()};
+      return Error{.message =
+                       std::string(kKernelsVariable) + " is no regular expression: " + e.what()};
     }
   }
   const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) return Error{.message = std::string("cannot be opened for writing: ") + strerror(errno), .file = path};
-  return new CountingSource(device, [file](const std::string& line) { write_all(file, line); }, std::move(kernels));
+  if (file < 0)
+    return Error{.message = std::string("cannot be opened for writing: ") + strerror(errno),
+                 .file = path};
+  return new CountingSource(
+      device, [file](const std::string& line) { write_all(file, line); }, std::move(kernels));
 }
 
 }  // namespace tw::counters

@@ -15,7 +15,8 @@ bool worse(const report::BankExample& a, const report::BankExample& b) {
   return a.mask != b.mask ? a.mask > b.mask : a.address < b.address;
 }
 
-Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const uint64_t* address, Pattern pattern) {
+Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const uint64_t* address,
+                           Pattern pattern) {
   if (patterns_.size() == kMaxPatterns) fold();
   const uint32_t mask = pattern.mask;
   for (uint32_t lane = 0; lane < 32; ++lane)
@@ -25,13 +26,21 @@ Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const
     for (uint32_t i = 0; i < 3 && (width << i) <= 16; ++i) {
       const uint32_t wide = width << i;
       uint32_t at[32];
-      for (uint32_t lane = 0; lane < 32; ++lane) at[lane] = uint32_t(address[lane]) & ~(i == 0 ? 0 : wide - 1);
+      for (uint32_t lane = 0; lane < 32; ++lane)
+        at[lane] = uint32_t(address[lane]) & ~(i == 0 ? 0 : wide - 1);
       const shadow::BankCount count = shadow::count_banks(at, mask, wide, access);
       pattern.wavefronts[i] = count.wavefronts, pattern.groups[i] = count.groups;
       if (i != 0) continue;
-      report::BankExample seen{.site = 0, .mask = mask, .wavefronts = count.wavefronts, .groups = count.groups, .address = {}};
-      for (uint32_t lane = 0; lane < 32; ++lane)  // translated: the same request elsewhere is the same example
-        if (mask >> lane & 1) seen.address[lane] = uint32_t(pattern.low + (uint32_t(address[lane]) - uint32_t(address[std::countr_zero(mask)])));
+      report::BankExample seen{.site = 0,
+                               .mask = mask,
+                               .wavefronts = count.wavefronts,
+                               .groups = count.groups,
+                               .address = {}};
+      for (uint32_t lane = 0; lane < 32;
+           ++lane)  // translated: the same request elsewhere is the same example
+        if (mask >> lane & 1)
+          seen.address[lane] = uint32_t(
+              pattern.low + (uint32_t(address[lane]) - uint32_t(address[std::countr_zero(mask)])));
       if (worse(seen, example_)) example_ = seen;
     }
   } else {
@@ -42,7 +51,8 @@ Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const
       const uint64_t last = (address[lane] + width - 1) / shadow::kSectorBytes;
       for (uint64_t sector = address[lane] / shadow::kSectorBytes; sector <= last; ++sector) {
         const int64_t line = int64_t(sector / 4) - base;
-        auto part = std::find_if(pattern.lines.begin(), pattern.lines.end(), [&](const LinePart& l) { return l.line == line; });
+        auto part = std::find_if(pattern.lines.begin(), pattern.lines.end(),
+                                 [&](const LinePart& l) { return l.line == line; });
         if (part == pattern.lines.end()) part = pattern.lines.insert(part, LinePart{line, 0});
         part->sectors = uint8_t(part->sectors | 1u << (sector & 3));
       }
@@ -52,7 +62,8 @@ Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const
     uint32_t distinct = 0;
     for (uint32_t lane = 0; lane < 32; ++lane) {
       bool seen = (mask >> lane & 1) == 0;
-      for (uint32_t before = 0; before < lane && !seen; ++before) seen = (mask >> before & 1) && address[before] == address[lane];
+      for (uint32_t before = 0; before < lane && !seen; ++before)
+        seen = (mask >> before & 1) && address[before] == address[lane];
       distinct += !seen;
     }
     pattern.ideal_sectors = shadow::ideal_sectors(distinct, width);

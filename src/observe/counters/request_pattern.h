@@ -1,12 +1,12 @@
 // The counts of a request, remembered by its shape.
 //
-// Problem: counting banks and sectors takes a hundred times as long as the access itself, and a kernel
-// makes the same few requests over and over at other addresses.
-// Choice: counts are translation-invariant (shared memory modulo 16 bytes, global memory modulo a line of
-// 128), so each site keeps the patterns it has seen, relative to the first lane, and how often. Where
-// decode knows the lanes' addresses to be regular over each half-warp, two numbers stand for all 32.
-// Limits: a site with more than kMaxPatterns patterns (a gather) folds them into its totals and starts
-// over: exact all the same, only slow.
+// Problem: counting banks and sectors takes a hundred times as long as the access itself, and a
+// kernel makes the same few requests over and over at other addresses. Choice: counts are
+// translation-invariant (shared memory modulo 16 bytes, global memory modulo a line of 128), so
+// each site keeps the patterns it has seen, relative to the first lane, and how often. Where decode
+// knows the lanes' addresses to be regular over each half-warp, two numbers stand for all 32.
+// Limits: a site with more than kMaxPatterns patterns (a gather) folds them into its totals and
+// starts over: exact all the same, only slow.
 //
 // Tested by tests/unit/observe/request_pattern_test.cpp.
 #pragma once
@@ -25,16 +25,16 @@ inline constexpr uint32_t kLineBytes = 128;
 
 // The sectors that a request wants of one line.
 struct LinePart {
-  int64_t line = 0;      // relative to the line of the first lane
-  uint8_t sectors = 0;   // mask
+  int64_t line = 0;     // relative to the line of the first lane
+  uint8_t sectors = 0;  // mask
 };
 
 struct Pattern {
   // What it looks like.
   uint32_t mask = 0;
-  bool regular = false;      // low and half say all
-  uint64_t low = 0;          // first active lane's address, modulo 16 or 128
-  uint64_t half = 0;         // regular: lane 16's distance from lane 0
+  bool regular = false;                 // low and half say all
+  uint64_t low = 0;                     // first active lane's address, modulo 16 or 128
+  uint64_t half = 0;                    // regular: lane 16's distance from lane 0
   std::array<uint64_t, 32> distance{};  // from the first active lane; 0 for inactive lanes
   // What it costs.
   uint64_t count = 0;
@@ -46,18 +46,20 @@ struct Pattern {
 
 enum class PatternSpace : uint8_t { shared, global };
 
-// True if `a` shows more conflicts, or as many and comes first in a fixed order (so that the example
-// does not depend on who saw it first).
+// True if `a` shows more conflicts, or as many and comes first in a fixed order (so that the
+// example does not depend on who saw it first).
 bool worse(const report::BankExample& a, const report::BankExample& b);
 
 // The patterns of one site.
 class PatternTable {
  public:
-  // The lanes' addresses are address[lane] + offset (address[0] + offset if `uniform`). `regular`: the
-  // full mask, and equal or consecutive addresses over each half-warp.
-  template <class A> Pattern& find(PatternSpace space, bool store, uint32_t width, const A* address, A offset, uint32_t mask, bool regular, bool uniform);
+  // The lanes' addresses are address[lane] + offset (address[0] + offset if `uniform`). `regular`:
+  // the full mask, and equal or consecutive addresses over each half-warp.
+  template <class A>
+  Pattern& find(PatternSpace space, bool store, uint32_t width, const A* address, A offset,
+                uint32_t mask, bool regular, bool uniform);
 
-  void fold();                          // counts of all patterns -> totals
+  void fold();  // counts of all patterns -> totals
   bool crowded() const { return patterns_.size() >= kMaxPatterns; }
   // All patterns, which are then forgotten without going into the totals.
   std::vector<std::unique_ptr<Pattern>> take() {
@@ -68,7 +70,8 @@ class PatternTable {
   const report::BankExample& example() const { return example_; }
 
  private:
-  Pattern& add(PatternSpace space, bool store, uint32_t width, const uint64_t* address, Pattern pattern);
+  Pattern& add(PatternSpace space, bool store, uint32_t width, const uint64_t* address,
+               Pattern pattern);
 
   // The last pattern seen for each start within a line: walking along a row takes them in turn.
   static uint32_t slot(uint64_t low) { return uint32_t(low >> 2) & 31; }
@@ -84,7 +87,8 @@ namespace detail {
 template <class A> inline bool same_distances(const Pattern& p, const A* address, A first) {
   uint64_t different = 0;
   if (p.mask == 0xffffffffu) {
-    for (uint32_t lane = 0; lane < 32; ++lane) different |= uint64_t(A(address[lane] - first)) ^ p.distance[lane];
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      different |= uint64_t(A(address[lane] - first)) ^ p.distance[lane];
     return different == 0;
   }
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -95,10 +99,13 @@ template <class A> inline bool same_distances(const Pattern& p, const A* address
 }
 }  // namespace detail
 
-template <class A> Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t width, const A* address, A offset, uint32_t mask, bool regular, bool uniform) {
+template <class A>
+Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t width, const A* address,
+                            A offset, uint32_t mask, bool regular, bool uniform) {
   const uint32_t first_lane = uniform ? 0 : uint32_t(__builtin_ctz(mask));
   const A first = address[first_lane];
-  const uint64_t low = uint64_t(A(first + offset)) & (space == PatternSpace::shared ? 15 : kLineBytes - 1);
+  const uint64_t low =
+      uint64_t(A(first + offset)) & (space == PatternSpace::shared ? 15 : kLineBytes - 1);
   const uint64_t half = uniform || !regular ? 0 : uint64_t(A(address[16] - first));
   const auto fits = [&](const Pattern& p) {
     if (p.low != low || p.mask != mask) return false;

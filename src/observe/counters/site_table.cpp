@@ -9,7 +9,8 @@ namespace {
 using isa::Category;
 using report::Traffic;
 
-// The unit of the SM that carries the instruction out (compute capability 9.0; Nsight Compute's names).
+// The unit of the SM that carries the instruction out (compute capability 9.0; Nsight Compute's
+// names).
 const char* pipe_of(Category category, isa::Type type) {
   switch (category) {
     case Category::fp32: return type == isa::Type::f64 ? "fp64" : "fma";
@@ -35,11 +36,16 @@ const char* pipe_of(Category category, isa::Type type) {
   return "adu";
 }
 
-uint32_t results_a_lane(isa::Type type) { return type == isa::Type::f16x2 || type == isa::Type::bf16x2 ? 2 : 1; }
+uint32_t results_a_lane(isa::Type type) {
+  return type == isa::Type::f16x2 || type == isa::Type::bf16x2 ? 2 : 1;
+}
 
 // "ffma", "dadd", "hmul": the word in smsp__sass_thread_inst_executed_op_*_pred_on.
 std::string op_of(std::string_view opcode, isa::Type type) {
-  const char* letter = type == isa::Type::f32 ? "f" : type == isa::Type::f64 ? "d" : type == isa::Type::f16 || type == isa::Type::f16x2 ? "h" : nullptr;
+  const char* letter = type == isa::Type::f32                               ? "f"
+                       : type == isa::Type::f64                             ? "d"
+                       : type == isa::Type::f16 || type == isa::Type::f16x2 ? "h"
+                                                                            : nullptr;
   if (letter == nullptr) return {};
   if (opcode == "fma" || opcode == "mad") return std::string(letter) + "fma";
   if (opcode == "add" || opcode == "sub") return std::string(letter) + "add";
@@ -60,7 +66,8 @@ Traffic traffic_of(const ptx::Instruction& in, Category category) {
   const bool store = category == Category::store;
   if (shared) return store ? Traffic::shared_store : Traffic::shared_load;
   if (has(in, "local")) return store ? Traffic::local_store : Traffic::local_load;
-  if (has(in, "param") || has(in, "const") || has(in, "param::entry") || has(in, "param::func")) return Traffic::none;
+  if (has(in, "param") || has(in, "const") || has(in, "param::entry") || has(in, "param::func"))
+    return Traffic::none;
   return store ? Traffic::global_store : Traffic::global_load;
 }
 
@@ -83,17 +90,22 @@ SiteTable describe_sites(const emu::Program& program) {
     s.function = site.function->name;
     s.instruction = site.instruction;
     s.text = place.text;
-    if (in.location != ptx::kNone && site.function->locations[in.location].line != 0) s.file = place.file, s.line = place.line;
+    if (in.location != ptx::kNone && site.function->locations[in.location].line != 0)
+      s.file = place.file, s.line = place.line;
     if (const Result<isa::Match> match = isa::match(in, program.module->name)) {
       const isa::RowInfo& row = isa::row_info(match->row);
       s.category = isa::category_name(row.category);
       s.pipe = pipe_of(row.category, match->type);
-      s.op = row.category == Category::fp32 || row.category == Category::fp64 || row.category == Category::fp16 ? op_of(row.opcode(), match->type) : std::string();
+      s.op = row.category == Category::fp32 || row.category == Category::fp64 ||
+                     row.category == Category::fp16
+                 ? op_of(row.opcode(), match->type)
+                 : std::string();
       s.flops = row.flops * results_a_lane(match->type);
       s.traffic = traffic_of(in, row.category);
       const uint32_t vector = match->mods[isa::Field::vec] ? match->mods[isa::Field::vec] : 1;
       if (s.traffic != Traffic::none) s.width = ptx::type_bytes(match->type) * vector;
-      s.barrier = row.category == Category::sync && (row.opcode() == "bar" || row.opcode() == "barrier") && !has(in, "warp");
+      s.barrier = row.category == Category::sync &&
+                  (row.opcode() == "bar" || row.opcode() == "barrier") && !has(in, "warp");
     } else {
       s.category = "other";
       s.pipe = "adu";

@@ -1,5 +1,5 @@
-// The instructions of a decoded kernel as the report wants them: text, source line, category, pipe, what
-// Nsight Compute calls the operation. All derived from the instruction table's rows.
+// The instructions of a decoded kernel as the report wants them: text, source line, category, pipe,
+// what Nsight Compute calls the operation. All derived from the instruction table's rows.
 //
 // Tested by tests/unit/observe/counting_test.cpp.
 #pragma once
@@ -15,7 +15,8 @@
 namespace tw::counters {
 
 struct SiteTable {
-  std::vector<report::SiteInfo> sites;  // Program::sites, then one more for each space of generic accesses
+  std::vector<report::SiteInfo>
+      sites;  // Program::sites, then one more for each space of generic accesses
   std::vector<uint32_t> generic_shared, generic_local;  // by Program::sites: that extra entry, or 0
 };
 

@@ -22,8 +22,7 @@ struct GemmShape {
 };
 
 // C = A * B, row-major; `launch` gets device pointers.
-template <class Launch>
-int run_gemm(GemmShape shape, Result result, const Launch& launch) {
+template <class Launch> int run_gemm(GemmShape shape, Result result, const Launch& launch) {
   using namespace tw::ladder;
   const auto a = random_floats(size_t(shape.m) * shape.k, Numbers::kIntegers, 1);
   const auto b = random_floats(size_t(shape.k) * shape.n, Numbers::kIntegers, 2);
@@ -46,8 +45,7 @@ int run_gemm(GemmShape shape, Result result, const Launch& launch) {
 }
 
 // out (n x m) = in (m x n) transposed, row-major; `launch` gets device pointers.
-template <class Launch>
-int run_transpose(int m, int n, Result result, const Launch& launch) {
+template <class Launch> int run_transpose(int m, int n, Result result, const Launch& launch) {
   using namespace tw::ladder;
   const auto in = random_floats(size_t(m) * n, Numbers::kIntegers, 1);
   const DeviceArray<float> device_in(in);

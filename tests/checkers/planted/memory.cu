@@ -57,7 +57,7 @@ __global__ void stack(const int* in, int* out) {
   int sum = 0;
   for (int i = 0; i < 8; ++i) a[in[i + threadIdx.x] & 7] += i;
   for (int i = 0; i < 8; ++i) sum += a[i];
-  out[threadIdx.x] = sum + a[in[threadIdx.x] BUG(* 64, & 7)];  // @stack
+  out[threadIdx.x] = sum + a[in[threadIdx.x] BUG(*64, &7)];  // @stack
 }
 
 __global__ void unaligned(const char* in, float* out) {

@@ -1,5 +1,5 @@
-// Host side of the planted programs: device arrays, and the switch between a bug and its twin. A kernel
-// holds its mistake as `BUG(wrong, right)`; compiled with -DTWIN the same kernel is correct.
+// Host side of the planted programs: device arrays, and the switch between a bug and its twin. A
+// kernel holds its mistake as `BUG(wrong, right)`; compiled with -DTWIN the same kernel is correct.
 #pragma once
 
 #include <cstdio>
@@ -11,8 +11,7 @@
 #define BUG(wrong, right) wrong
 #endif
 
-template <class T>
-T* device_array(size_t n, bool filled = true) {
+template <class T> T* device_array(size_t n, bool filled = true) {
   T* p = nullptr;
   cudaMalloc(&p, n * sizeof(T));
   std::vector<T> values(n);

@@ -1,5 +1,6 @@
-// Races on global memory: the last block reads partial sums that nobody released, an atomic of block scope
-// across blocks, a stencil in place, two blocks that write one element, a flag without acquire.
+// Races on global memory: the last block reads partial sums that nobody released, an atomic of
+// block scope across blocks, a stencil in place, two blocks that write one element, a flag without
+// acquire.
 //
 // expect: race-global @partial @total
 // expect: race-global @ticket @ticket
@@ -51,7 +52,8 @@ __global__ void produce_consume(int* data, int* flag, int* out) {
 }
 
 int main() {
-  float *a = device_array<float>(1024), *b = device_array<float>(1024), *out = device_array<float>(1024);
+  float *a = device_array<float>(1024), *b = device_array<float>(1024),
+        *out = device_array<float>(1024);
   int *counter = device_array<int>(64), *numbers = device_array<int>(64);
   unsigned* ticket = device_array<unsigned>(1);
   cudaMemset(counter, 0, 64 * sizeof(int));

@@ -1,5 +1,6 @@
-// Races on shared memory: a reduction without its first barrier, an in-place scan, a stencil whose double
-// buffer is swapped too early, a warp exchange that trusts lockstep, a histogram without atomics.
+// Races on shared memory: a reduction without its first barrier, an in-place scan, a stencil whose
+// double buffer is swapped too early, a warp exchange that trusts lockstep, a histogram without
+// atomics.
 //
 // expect: race-shared @reduce_fill @reduce_add
 // allow: uninit-shared @reduce_add

@@ -60,8 +60,10 @@ __global__ void exited_source(int* out) {
 __global__ void missing_voters(int* out) {
   const int t = threadIdx.x;
   unsigned mask = 0;
-  if (t < BUG(20, 32)) mask = __ballot_sync(0xffffffff, t & 1);  // @vote
-  else return;
+  if (t < BUG(20, 32))
+    mask = __ballot_sync(0xffffffff, t & 1);  // @vote
+  else
+    return;
   out[t] = mask;
 }
 

@@ -11,11 +11,17 @@
 // expect: uninit-local @partly
 #include "planted.h"
 
-__global__ void accumulate(const float* in, float* out) { out[threadIdx.x] += in[threadIdx.x]; }  // @accumulate
+__global__ void accumulate(const float* in, float* out) {
+  out[threadIdx.x] += in[threadIdx.x];
+}  // @accumulate
 
-__global__ void copy(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }  // @half_copied
+__global__ void copy(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x];
+}  // @half_copied
 
-__global__ void bytes(const unsigned char* in, unsigned char* out) { out[threadIdx.x] = in[threadIdx.x]; }  // @bytes
+__global__ void bytes(const unsigned char* in, unsigned char* out) {
+  out[threadIdx.x] = in[threadIdx.x];
+}  // @bytes
 
 __global__ void fill_gaps(float* a) {
   if (BUG(threadIdx.x % 4 != 3, true)) a[threadIdx.x] = 1;

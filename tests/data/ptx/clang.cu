@@ -38,24 +38,12 @@ __global__ void k(f4* p, int n, S s) {
   for (int i = 0; i < 16; ++i) loc[i] = n * i;
   p[4].x = loc[t & 15];
   switch (n) {
-    case 0:
-      p[9].x = 1;
-      break;
-    case 1:
-      p[8].y = t / n;
-      break;
-    case 2:
-      p[7].z = t % n;
-      break;
-    case 3:
-      p[6].w = t * t;
-      break;
-    case 4:
-      p[5].x = n;
-      break;
-    case 5:
-      p[1].x = n + t;
-      break;
+    case 0: p[9].x = 1; break;
+    case 1: p[8].y = t / n; break;
+    case 2: p[7].z = t % n; break;
+    case 3: p[6].w = t * t; break;
+    case 4: p[5].x = n; break;
+    case 5: p[1].x = n + t; break;
   }
   asm volatile("{ .reg .pred q; setp.ne.s32 q, %0, 0; @q bra L; trap; L: }" ::"r"(n));
   asm volatile("{ .reg .pred q; setp.ne.s32 q, %0, 0; @q bra L; trap; L: }" ::"r"(t));

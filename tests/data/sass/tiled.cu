@@ -1,6 +1,5 @@
 // Input of tests/unit/sass: made into tiled.ptx and tiled.cubin as tests/data/README.md says.
-template <int kTile>
-__global__ void gemm_tiled(const float* a, const float* b, float* c, int n) {
+template <int kTile> __global__ void gemm_tiled(const float* a, const float* b, float* c, int n) {
   __shared__ float a_tile[kTile][kTile], b_tile[kTile][kTile];
   const int tx = threadIdx.x, ty = threadIdx.y;
   const int row = blockIdx.y * kTile + ty, col = blockIdx.x * kTile + tx;

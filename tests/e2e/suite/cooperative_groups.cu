@@ -8,8 +8,7 @@
 
 namespace cg = cooperative_groups;
 
-template <int size>
-__device__ void tile(cg::thread_block block, const int* in, int* out) {
+template <int size> __device__ void tile(cg::thread_block block, const int* in, int* out) {
   cg::thread_block_tile<size> t = cg::tiled_partition<size>(block);
   int v = in[block.thread_rank()];
   out[block.thread_rank()] =

@@ -9,8 +9,7 @@ struct IsOdd {
   __host__ __device__ bool operator()(int v) const { return v & 1; }
 };
 
-template <class Call>
-void with_storage(Call call) {
+template <class Call> void with_storage(Call call) {
   size_t bytes = 0;
   CHECK(call(nullptr, bytes));
   DeviceArray<char> storage(bytes ? bytes : 1);

@@ -27,8 +27,7 @@ __host__ __device__ inline unsigned hash(unsigned x) {
   return x ^ x >> 16;
 }
 
-template <class T>
-struct DeviceArray {
+template <class T> struct DeviceArray {
   explicit DeviceArray(size_t count) : n(count) {
     CHECK(cudaMalloc(&data, n * sizeof(T)));
     CHECK(cudaMemset(data, 0, n * sizeof(T)));

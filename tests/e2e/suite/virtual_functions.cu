@@ -11,8 +11,7 @@ struct Circle : Shape {
   __device__ explicit Circle(float radius) : r(radius) {}
   __device__ float area() const override { return 3 * r * r; }
 };
-template <int n>
-struct Polygon : Shape {
+template <int n> struct Polygon : Shape {
   float side;
   __device__ explicit Polygon(float s) : side(s) {}
   __device__ float area() const override { return n == 4 ? side * side : n * side; }

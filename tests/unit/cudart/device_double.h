@@ -36,8 +36,7 @@ struct Call {
   const emu::Launch& launch;
   emu::Fault& fault;
   int step;  // 0 at the first advance
-  template <class T>
-  T argument(size_t index) const;
+  template <class T> T argument(size_t index) const;
 };
 using Behaviour = std::function<emu::GridRun::State(Call&)>;
 
@@ -200,8 +199,7 @@ class DeviceDouble : public emu::Device {
   uint64_t next_address_ = kBase, next_id_ = 1, used_ = 0;
 };
 
-template <class T>
-T Call::argument(size_t index) const {
+template <class T> T Call::argument(size_t index) const {
   T value;
   std::memcpy(&value, launch.parameters.data() + launch.kernel->info.parameter_offsets[index],
               sizeof value);

@@ -1,5 +1,5 @@
-// The engine's own properties: divergence and reconvergence, forward progress, barriers, atomics, warp
-// operations, calls, guards, faults, and the same result whatever the number of host threads.
+// The engine's own properties: divergence and reconvergence, forward progress, barriers, atomics,
+// warp operations, calls, guards, faults, and the same result whatever the number of host threads.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -56,12 +56,16 @@ TEST(Engine, GuardsOnAnyInstruction) {
 
 TEST(Engine, PartialWarpsAndOddBlocks) {
   for (uint32_t threads : {1u, 5u, 31u, 33u, 100u}) {
-    auto v = KernelRunner().words(kPrologue + "  mov.u32 %value, %ntid.x;\n  mad.lo.u32 %value, %value, 1000, %tid32;\n" + kEpilogue, threads);
+    auto v = KernelRunner().words(
+        kPrologue + "  mov.u32 %value, %ntid.x;\n  mad.lo.u32 %value, %value, 1000, %tid32;\n" +
+            kEpilogue,
+        threads);
     for (uint32_t i = 0; i < threads; ++i) EXPECT_EQ(v[i], threads * 1000 + i);
   }
 }
 
-// Lane by lane a lock: the lanes that wait spin while the holder, diverged from them, has to finish.
+// Lane by lane a lock: the lanes that wait spin while the holder, diverged from them, has to
+// finish.
 TEST(Engine, ASpinLockInsideAWarpMakesProgress) {
   KernelRunner r;
   ASSERT_TRUE(r.load(kPrologue + R"(
@@ -77,7 +81,8 @@ TEST(Engine, ASpinLockInsideAWarpMakesProgress) {
     membar.gl;
     atom.global.exch.b32 %r3, [%rd1], 0;
     mov.u32 %value, %r2;
-  )" + kEpilogue).ok());
+  )" + kEpilogue)
+                  .ok());
   uint64_t out = r.buffer(std::vector<uint32_t>(64)), in = r.buffer(std::vector<uint32_t>(2));
   Fault f = r.run({1, 1, 1}, {64, 1, 1}, {out, in});
   ASSERT_EQ(f.kind, FaultKind::none) << f.message;
@@ -104,7 +109,8 @@ TEST(Engine, BlocksThatWaitForOneAnotherMakeProgress) {
   SET:
     st.release.gpu.u32 [%rd2], 1;
     ret;
-  })").ok());
+  })")
+                  .ok());
   uint64_t flags = r.buffer(std::vector<uint32_t>(9));
   Fault f = r.run({8, 1, 1}, {1, 1, 1}, {0, flags});
   ASSERT_EQ(f.kind, FaultKind::none) << f.message;
@@ -123,7 +129,8 @@ TEST(Engine, ABarrierOrdersWarps) {
     xor.b32 %r4, %r1, 508;
     add.u32 %r4, %r2, %r4;
     ld.shared.u32 %value, [%r4];
-  )" + kEpilogue, 128);
+  )" + kEpilogue,
+                                128);
   for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(v[i], 127 - i);
 }
 
@@ -137,11 +144,13 @@ TEST(Engine, BarrierReductions) {
     selp.u32 %r3, 10000, 0, %p3;
     add.u32 %value, %r1, %r2;
     add.u32 %value, %value, %r3;
-  )" + kEpilogue, 64);
+  )" + kEpilogue,
+                                64);
   EXPECT_THAT(v, Each(10040u));
 }
 
-// A loop left only by a guarded exit has no natural post-dominator: lane 0 must not wait beyond the barrier.
+// A loop left only by a guarded exit has no natural post-dominator: lane 0 must not wait beyond the
+// barrier.
 TEST(Engine, APersistentLoopWithABarrierAndALeader) {
   auto v = KernelRunner().words(kPrologue + R"(
     .shared .align 4 .b8 item[4];
@@ -185,7 +194,8 @@ TEST(Engine, ABarrierNobodyCanReleaseIsADeadlock) {
     bar.sync 2, 64;
   DONE:
     mov.u32 %value, 1;
-  )" + kEpilogue).ok());
+  )" + kEpilogue)
+                  .ok());
   uint64_t out = r.buffer(std::vector<uint32_t>(64));
   Fault f = r.run({1, 1, 1}, {64, 1, 1}, {out, out});
   EXPECT_EQ(f.kind, FaultKind::deadlock);
@@ -216,20 +226,27 @@ TEST(Engine, AnMbarrierCountsArrivalsByPhase) {
   WAIT2:
     mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 1;
     @!%p3 bra WAIT2;
-  )" + kEpilogue, 128);
+  )" + kEpilogue,
+                                128);
   for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(v[i], 127 - i);
 }
 
 TEST(Engine, MbarrierMisuseIsAFault) {
   KernelRunner r;
-  ASSERT_TRUE(r.load(kPrologue + "  .shared .align 8 .b64 bar;\n  mov.u32 %r1, bar;\n  mbarrier.arrive.shared.b64 %rd1, [%r1];\n  ret;\n").ok());
+  ASSERT_TRUE(r.load(kPrologue + "  .shared .align 8 .b64 bar;\n  mov.u32 %r1, bar;\n  "
+                                 "mbarrier.arrive.shared.b64 %rd1, [%r1];\n  ret;\n")
+                  .ok());
   Fault f = r.run({1, 1, 1}, {1, 1, 1}, {0, 0});
   EXPECT_EQ(f.kind, FaultKind::trap);
   EXPECT_THAT(f.message, HasSubstr("not initialised"));
 }
 
 TEST(Engine, Shuffles) {
-  auto run = [](const std::string& instruction) { return KernelRunner().words(kPrologue + "  add.u32 %r1, %tid32, 50;\n  " + instruction + "\n  selp.u32 %r3, 1000, 0, %p1;\n  add.u32 %value, %r2, %r3;\n" + kEpilogue); };
+  auto run = [](const std::string& instruction) {
+    return KernelRunner().words(kPrologue + "  add.u32 %r1, %tid32, 50;\n  " + instruction +
+                                "\n  selp.u32 %r3, 1000, 0, %p1;\n  add.u32 %value, %r2, %r3;\n" +
+                                kEpilogue);
+  };
   auto down = run("shfl.sync.down.b32 %r2|%p1, %r1, 4, 31, -1;");
   auto up = run("shfl.sync.up.b32 %r2|%p1, %r1, 4, 0, -1;");
   auto bfly = run("shfl.sync.bfly.b32 %r2|%p1, %r1, 3, 31, -1;");
@@ -328,11 +345,13 @@ TEST(Engine, AtomicSumsOfSmallFloats) {
     mov.b32 %r1, 0x40003f80;                    // 1 and 2
     red.global.add.noftz.bf16x2 [%rd1+12], %r1;
     ret;
-  })").ok());
+  })")
+                  .ok());
   uint64_t in = r.buffer(std::vector<uint32_t>(4)), out = r.buffer(std::vector<uint32_t>(1));
   ASSERT_EQ(r.run({1, 1, 1}, {32, 1, 1}, {out, in}).kind, FaultKind::none);
   // 32 times each: 16; 32; 32 and 8; 32 and 64.
-  EXPECT_THAT(r.read<uint32_t>(in, 4), testing::ElementsAre(0x4c00u, 0x4200u, 0x48005000u, 0x42804200u));
+  EXPECT_THAT(r.read<uint32_t>(in, 4),
+              testing::ElementsAre(0x4c00u, 0x4200u, 0x48005000u, 0x42804200u));
 }
 
 TEST(Engine, IntegerAtomicsGiveTheSameSumOnAnyNumberOfThreads) {
@@ -356,7 +375,8 @@ TEST(Engine, FloatAtomicsGiveTheSameBitsOnAnyNumberOfThreads) {
       cvt.rn.f32.u32 %f1, %r1;
       mul.f32 %f1, %f1, 0f3DCCCCCD;
       atom.global.add.f32 %f2, [%in], %f1;
-      ret;)").ok());
+      ret;)")
+                    .ok());
     uint64_t in = r.buffer(std::vector<uint32_t>(1)), out = r.buffer(std::vector<uint32_t>(64));
     ASSERT_EQ(r.run({50, 1, 1}, {64, 1, 1}, {out, in}).kind, FaultKind::none);
     results.push_back(r.read<uint32_t>(in, 1)[0]);
@@ -403,7 +423,8 @@ TEST(Engine, DeviceFunctionsAndCallsThroughPointers) {
         ld.param.b32 %r3, [b]; }
       st.global.u32 [%rd1], %r3;
       ret;
-    })").ok());
+    })")
+                  .ok());
   uint64_t out = r.buffer(std::vector<uint32_t>(32));
   Fault f = r.run({1, 1, 1}, {32, 1, 1}, {out, out});
   ASSERT_EQ(f.kind, FaultKind::none) << f.message;
@@ -453,7 +474,8 @@ TEST(Engine, AnOutOfBoundsAccessNamesThreadAndAllocation) {
 
 TEST(Engine, AMisalignedAccessIsAFault) {
   KernelRunner r;
-  ASSERT_TRUE(r.load(kPrologue + "  mov.u32 %value, 1;\n  add.s64 %out, %out, 2;\n" + kEpilogue).ok());
+  ASSERT_TRUE(
+      r.load(kPrologue + "  mov.u32 %value, 1;\n  add.s64 %out, %out, 2;\n" + kEpilogue).ok());
   uint64_t out = r.buffer(std::vector<uint32_t>(64));
   EXPECT_EQ(r.run({1, 1, 1}, {32, 1, 1}, {out, out}).kind, FaultKind::misaligned_address);
 }
@@ -464,7 +486,8 @@ TEST(Engine, SharedMemoryHasBounds) {
     .shared .align 4 .b8 s[64];
     shl.b32 %r1, %tid32, 2;
     st.shared.u32 [%r1], %tid32;
-    ret;)").ok());
+    ret;)")
+                  .ok());
   Fault f = r.run({1, 1, 1}, {32, 1, 1}, {0, 0});
   EXPECT_EQ(f.kind, FaultKind::illegal_address);
   EXPECT_THAT(f.message, HasSubstr("64 bytes of shared memory"));
@@ -500,7 +523,8 @@ TEST(Engine, PrintfFormatsOnTheHost) {
         st.param.b64 [b], %rd2;
         call.uni (c), vprintf, (a, b); }
       ret;
-    })").ok());
+    })")
+                  .ok());
   Fault f = r.run({1, 1, 1}, {2, 1, 1}, {0, 0});
   ASSERT_EQ(f.kind, FaultKind::none) << f.message;
   EXPECT_EQ(r.printed, "t=0 0.5%n\nt=1 0.5%n\n");  // %n is text, not a store
@@ -524,7 +548,8 @@ TEST(Engine, TheSameBitsOnOneAndFourThreads) {
       xor.b32 %r10, %r7, 4; add.u32 %r10, %r8, %r10; ld.shared.f32 %f3, [%r10];
       add.f32 %f1, %f1, %f3;
       ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd1, %rd1, %rd2; st.global.f32 [%rd1], %f1;
-      ret; })").ok());
+      ret; })")
+                    .ok());
     uint64_t out = r.buffer(std::vector<uint32_t>(128 * 64));
     ASSERT_EQ(r.run({64, 1, 1}, {128, 1, 1}, {out, out}).kind, FaultKind::none);
     results.push_back(r.read<uint32_t>(out, 128 * 64));

@@ -25,12 +25,14 @@ class KernelRunner {
     device = std::move(Device::create(spec, options)).value();
   }
 
-  // Loads a module: `body` is wrapped into a kernel `k` with parameters out (u64) and in (u64), unless
-  // it holds a .entry of its own.
+  // Loads a module: `body` is wrapped into a kernel `k` with parameters out (u64) and in (u64),
+  // unless it holds a .entry of its own.
   Status load(const std::string& body) {
     std::string text = ".version 8.5\n.target sm_90\n.address_size 64\n";
-    if (body.find(".entry") != std::string::npos) text += body;
-    else text += ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n" + body + "\n}\n";
+    if (body.find(".entry") != std::string::npos)
+      text += body;
+    else
+      text += ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n" + body + "\n}\n";
     Result<ptx::Module> module = ptx::parse(text, "test.ptx");
     if (!module.ok()) return module.error();
     Result<LoadedModule*> loaded = device->load(std::move(*module));
@@ -40,7 +42,8 @@ class KernelRunner {
   }
 
   // Launches kernel `k`; returns its fault (kind none: it ran to the end).
-  Fault run(Dim3 grid, Dim3 block, std::vector<uint64_t> parameters, uint64_t dynamic_shared = 0, bool cooperative = false) {
+  Fault run(Dim3 grid, Dim3 block, std::vector<uint64_t> parameters, uint64_t dynamic_shared = 0,
+            bool cooperative = false) {
     Launch launch;
     launch.kernel = device->find_kernel(*loaded_, "k");
     launch.grid = grid, launch.block = block;
@@ -63,7 +66,8 @@ class KernelRunner {
 
   template <class T> uint64_t buffer(const std::vector<T>& values) {
     uint64_t address = *device->allocate(values.size() * sizeof(T), AllocationKind::device);
-    std::memcpy(device->host_pointer(address, values.size() * sizeof(T)), values.data(), values.size() * sizeof(T));
+    std::memcpy(device->host_pointer(address, values.size() * sizeof(T)), values.data(),
+                values.size() * sizeof(T));
     return address;
   }
   template <class T> std::vector<T> read(uint64_t address, size_t count) {
@@ -73,7 +77,8 @@ class KernelRunner {
   }
 
   // The common case: one warp (or block), each thread writes out[tid] (32-bit).
-  std::vector<uint32_t> words(const std::string& body, uint32_t threads = 32, std::vector<uint32_t> in = std::vector<uint32_t>(1024)) {
+  std::vector<uint32_t> words(const std::string& body, uint32_t threads = 32,
+                              std::vector<uint32_t> in = std::vector<uint32_t>(1024)) {
     Status s = load(body);
     EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().to_string());
     if (!s.ok()) return {};

@@ -58,7 +58,8 @@ TEST(L2Model, ASecondSweepHitsWhatFitsAndMissesWhatDoesNot) {
 TEST(L2Model, WritesComeBackWhenTheyAreEvicted) {
   const DramSectors dram = model_l2(sweep(0, 131072, true), 65536 * 128, 1, 0, 4 * 131072);
   EXPECT_EQ(dram.read, 0u);
-  EXPECT_NEAR(double(dram.written) / (4 * 131072), 0.5, 0.05);  // the other half is still there at the end
+  EXPECT_NEAR(double(dram.written) / (4 * 131072), 0.5,
+              0.05);  // the other half is still there at the end
 }
 
 TEST(L2Model, CtasOfAWaveTakeTurns) {

@@ -1,12 +1,11 @@
-// A tiled GEMM run with counting on: the counts are those of the formula, whatever the number of threads, and
-// the result is that of the bare engine.
-#include "observe/counters/counting_observer.h"
-
+// A tiled GEMM run with counting on: the counts are those of the formula, whatever the number of
+// threads, and the result is that of the bare engine.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 
+#include "observe/counters/counting_observer.h"
 #include "ptx/parser.h"
 #include "report/profile.h"
 
@@ -17,7 +16,8 @@ constexpr const char* kKernel = "_Z10gemm_tiledILi16EEvPKfS1_Pfi";
 constexpr uint32_t kN = 64, kTiles = kN / 16;
 
 std::string data(const char* name) {
-  std::ifstream file(std::string(TILEWRIGHT_SOURCE_DIR "/tests/data/sass/") + name, std::ios::binary);
+  std::ifstream file(std::string(TILEWRIGHT_SOURCE_DIR "/tests/data/sass/") + name,
+                     std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -35,7 +35,8 @@ Outcome run_gemm(uint32_t threads, const char* kernels = nullptr) {
   Outcome out;
   std::optional<std::regex> filter;
   if (kernels != nullptr) filter.emplace(kernels);
-  CountingSource source(h200(), [&](const std::string& line) { out.records += line; }, std::move(filter));
+  CountingSource source(
+      h200(), [&](const std::string& line) { out.records += line; }, std::move(filter));
   emu::DeviceOptions options;
   options.threads = threads;
   options.observers = &source;
@@ -53,11 +54,13 @@ Outcome run_gemm(uint32_t threads, const char* kernels = nullptr) {
     const uint64_t p = *(*device)->allocate(kN * kN * 4, emu::AllocationKind::device);
     float* values = reinterpret_cast<float*>((*device)->host_pointer(p, kN * kN * 4));
     for (uint32_t e = 0; e < kN * kN; ++e) values[e] = float(int(e % (5 + uint32_t(i))) - 2);
-    launch.parameters.insert(launch.parameters.end(), reinterpret_cast<const uint8_t*>(&p), reinterpret_cast<const uint8_t*>(&p) + 8);
+    launch.parameters.insert(launch.parameters.end(), reinterpret_cast<const uint8_t*>(&p),
+                             reinterpret_cast<const uint8_t*>(&p) + 8);
     c = p;
   }
   const int32_t n = kN;
-  launch.parameters.insert(launch.parameters.end(), reinterpret_cast<const uint8_t*>(&n), reinterpret_cast<const uint8_t*>(&n) + 4);
+  launch.parameters.insert(launch.parameters.end(), reinterpret_cast<const uint8_t*>(&n),
+                           reinterpret_cast<const uint8_t*>(&n) + 4);
   auto started = (*device)->start(launch);
   EXPECT_TRUE(started.ok());
   emu::GridRun::State state;
@@ -82,7 +85,8 @@ TEST(Counting, ATiledGemmGivesTheCountsOfTheFormula) {
 
   report::BuildOptions options;
   const std::string image = data("tiled.cubin");
-  options.machine[records->modules[0].id].code = *sass::read_cubin({reinterpret_cast<const uint8_t*>(image.data()), image.size()}, "tiled.cubin");
+  options.machine[records->modules[0].id].code = *sass::read_cubin(
+      {reinterpret_cast<const uint8_t*>(image.data()), image.size()}, "tiled.cubin");
   const report::Profile p = report::build_profile(*records, h200(), options);
   const report::Metrics& m = p.launches[0].metrics;
   const double warp_tiles = kTiles * kTiles * 8.0 * kTiles;  // warps times K-tiles

@@ -16,14 +16,16 @@ TEST(RequestPattern, ATiledGemmsLoadsAreOnePatternEach) {
   PatternTable broadcast, rows;
   uint32_t a[32], b[32];
   for (uint32_t step = 0; step < 100; ++step) {
-    for (uint32_t lane = 0; lane < 32; ++lane) a[lane] = 1024 * step + lane / 16 * 64, b[lane] = 64 * step + lane % 16 * 4;
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      a[lane] = 1024 * step + lane / 16 * 64, b[lane] = 64 * step + lane % 16 * 4;
     broadcast.find<uint32_t>(PatternSpace::shared, false, 4, a, 0, kAll, true, false);
     rows.find<uint32_t>(PatternSpace::shared, false, 4, b, 0, kAll, true, false);
   }
   broadcast.fold();
   rows.fold();
   EXPECT_EQ(broadcast.totals().requests, 100u);
-  EXPECT_EQ(broadcast.totals().wavefronts, (std::array<uint64_t, 3>{100, 100, 200}));  // HARDWARE: LDS.128 of A takes 2
+  EXPECT_EQ(broadcast.totals().wavefronts,
+            (std::array<uint64_t, 3>{100, 100, 200}));  // HARDWARE: LDS.128 of A takes 2
   EXPECT_EQ(broadcast.totals().groups[2], 200u);
   EXPECT_EQ(rows.totals().wavefronts[0], 100u);
   EXPECT_EQ(rows.totals().access_lanes, 3200u);
@@ -49,7 +51,8 @@ TEST(RequestPattern, EqualsCountingEachRequest) {
       shared.find<uint32_t>(PatternSpace::shared, true, width, narrow, offset, mask, false, false);
       global.find<uint64_t>(PatternSpace::global, false, width, wide, offset, mask, false, false);
       for (uint32_t lane = 0; lane < 32; ++lane) narrow[lane] += offset, wide[lane] += offset;
-      const shadow::BankCount count = shadow::count_banks(narrow, mask, width, shadow::SharedAccess::kStore);
+      const shadow::BankCount count =
+          shadow::count_banks(narrow, mask, width, shadow::SharedAccess::kStore);
       ++expected_shared.requests;
       expected_shared.wavefronts[0] += count.wavefronts, expected_shared.groups[0] += count.groups;
       expected_global.sectors += shadow::count_sectors(wide, mask, width);
@@ -66,8 +69,10 @@ TEST(RequestPattern, EqualsCountingEachRequest) {
 TEST(RequestPattern, LinesAreRelativeToTheFirstLane) {
   PatternTable table;
   uint64_t address[32];
-  for (uint32_t lane = 0; lane < 32; ++lane) address[lane] = 0x10000 + (31 - lane) * 128;  // downwards
-  const Pattern& p = table.find<uint64_t>(PatternSpace::global, false, 4, address, 32, kAll, false, false);
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    address[lane] = 0x10000 + (31 - lane) * 128;  // downwards
+  const Pattern& p =
+      table.find<uint64_t>(PatternSpace::global, false, 4, address, 32, kAll, false, false);
   ASSERT_EQ(p.lines.size(), 32u);
   EXPECT_EQ(p.lines[1].line, -1);
   EXPECT_EQ(p.lines[1].sectors, 2);

@@ -16,8 +16,7 @@ Variable variable(std::string_view text) {
   return m.variables.empty() ? Variable{} : m.variables.back();
 }
 
-template <class T>
-T at(const Variable& v, size_t index) {
+template <class T> T at(const Variable& v, size_t index) {
   T value{};
   if (v.initial.size() < (index + 1) * sizeof(T)) {
     ADD_FAILURE() << "no element " << index;

@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kKernel = "_Z10gemm_tiledILi16EEvPKfS1_Pfi";
 
 std::string data(const char* name) {
-  std::ifstream file(std::string(TILEWRIGHT_SOURCE_DIR "/tests/data/sass/") + name, std::ios::binary);
+  std::ifstream file(std::string(TILEWRIGHT_SOURCE_DIR "/tests/data/sass/") + name,
+                     std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -27,18 +28,22 @@ struct Made {
     const auto module = ptx::parse(text, "tiled.ptx");
     const ptx::Function* f = module->find_function(kKernel);
     ProgramRecord p;
-    p.id = 2, p.ptx = 1, p.kernel = kKernel, p.block = {16, 16, 1}, p.static_shared_bytes = 2048, p.registers = 40;
+    p.id = 2, p.ptx = 1, p.kernel = kKernel, p.block = {16, 16, 1}, p.static_shared_bytes = 2048,
+    p.registers = 40;
     LaunchRecord l;
     l.program = 2, l.grid = {16, 16, 1};
     for (uint32_t i = 0; i < f->instructions.size(); ++i) {
       const ptx::Instruction& in = f->instructions[i];
       SiteInfo s;
-      s.function = kKernel, s.instruction = i, s.text = in.spelling(), s.file = "tiled.cu", s.line = 13, s.category = "other", s.pipe = "adu";
+      s.function = kKernel, s.instruction = i, s.text = in.spelling(), s.file = "tiled.cu",
+      s.line = 13, s.category = "other", s.pipe = "adu";
       SiteCounts c;
       c.warps = 100, c.lanes = 3200;
       if (in.spelling() == "ld.shared.f32" || in.spelling() == "st.shared.f32") {
-        s.traffic = in.opcode == "ld" ? Traffic::shared_load : Traffic::shared_store, s.width = 4, s.pipe = "lsu";
-        const bool a = in.opcode == "ld" && in.operands[1].offset < 64 && in.operands[1].offset % 64 != 0;
+        s.traffic = in.opcode == "ld" ? Traffic::shared_load : Traffic::shared_store, s.width = 4,
+        s.pipe = "lsu";
+        const bool a =
+            in.opcode == "ld" && in.operands[1].offset < 64 && in.operands[1].offset % 64 != 0;
         c.requests = 100, c.access_lanes = 3200;
         c.wavefronts = {100, 100, a || in.opcode == "ld" ? 200u : 400u}, c.groups = {100, 100, 200};
         c.address_bits = uint32_t(in.operands[in.opcode == "ld" ? 1 : 0].offset & 15) | 4;
@@ -55,7 +60,8 @@ struct Made {
 MachineCode machine() {
   const std::string image = data("tiled.cubin");
   MachineCode m;
-  m.code = *sass::read_cubin({reinterpret_cast<const uint8_t*>(image.data()), image.size()}, "tiled.cubin");
+  m.code = *sass::read_cubin({reinterpret_cast<const uint8_t*>(image.data()), image.size()},
+                             "tiled.cubin");
   sass::KernelResources r;
   r.name = kKernel, r.registers = 32, r.shared_bytes = 2048;
   m.resources = {r};
@@ -78,14 +84,15 @@ TEST(ProfileBuild, WidthsComeFromTheMachineCode) {
   EXPECT_EQ(k.registers, 32u);
   EXPECT_FALSE(k.resources_estimated);
   EXPECT_FALSE(k.shared_estimated);
-  EXPECT_EQ(k.total.shared_ld_requests, 100 * (16 + 4));         // per K-tile, as on the H200
+  EXPECT_EQ(k.total.shared_ld_requests, 100 * (16 + 4));  // per K-tile, as on the H200
   EXPECT_EQ(k.total.shared_ld_wavefronts, 100 * (16 + 4 * 2));
   EXPECT_EQ(k.total.shared_ld_conflicts, 0);
   EXPECT_EQ(k.total.shared_st_requests, 200);
   EXPECT_EQ(p.launches[0].metrics.at("smsp__sass_inst_executed_op_shared_ld.sum"), 2000);
   EXPECT_EQ(p.launches[0].metrics.at("launch__shared_mem_per_block"), 3072);
   EXPECT_EQ(p.launches[0].metrics.at("launch__occupancy_limit_registers"), 8);
-  EXPECT_EQ(p.launches[0].metrics.at("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"), 16 * 3200);
+  EXPECT_EQ(p.launches[0].metrics.at("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"),
+            16 * 3200);
 }
 
 TEST(ProfileBuild, AsWrittenTakesPtxAsItIs) {
@@ -113,8 +120,10 @@ TEST(ProfileBuild, WithoutPtxasTheFiguresAreMarkedEstimated) {
 // The model of ptxas joins what is adjacent, in one block, and aligned as seen.
 TEST(SharedWidths, ModelJoinsAlignedNeighboursOnly) {
   const std::string text =
-      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n .reg .b32 %r<2>;\n .reg .f32 %f<8>;\n"
-      " ld.shared.f32 %f1, [%r1];\n ld.shared.f32 %f2, [%r1+4];\n ld.shared.f32 %f3, [%r1+8];\n ld.shared.f32 %f4, [%r1+12];\n"
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n .reg .b32 %r<2>;\n "
+      ".reg .f32 %f<8>;\n"
+      " ld.shared.f32 %f1, [%r1];\n ld.shared.f32 %f2, [%r1+4];\n ld.shared.f32 %f3, [%r1+8];\n "
+      "ld.shared.f32 %f4, [%r1+12];\n"
       " bar.sync 0;\n ld.shared.f32 %f5, [%r1+16];\n ld.shared.f32 %f6, [%r1+24];\n ret;\n}\n";
   const auto module = ptx::parse(text, "k.ptx");
   ASSERT_TRUE(module.ok()) << module.error().to_string();
@@ -124,7 +133,8 @@ TEST(SharedWidths, ModelJoinsAlignedNeighboursOnly) {
   for (uint32_t i = 0; i < f->instructions.size(); ++i) {
     if (f->instructions[i].opcode != "ld") continue;
     SiteInfo s;
-    s.function = "k", s.instruction = i, s.text = "ld.shared.f32", s.traffic = Traffic::shared_load, s.width = 4;
+    s.function = "k", s.instruction = i, s.text = "ld.shared.f32", s.traffic = Traffic::shared_load,
+    s.width = 4;
     p.sites.push_back(s);
     SiteCounts c;
     c.address_bits = uint32_t(f->instructions[i].operands[1].offset & 15);

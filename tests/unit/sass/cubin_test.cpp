@@ -51,7 +51,8 @@ TEST(Cubin, EverySharedAccessIsTracedToAPtxAccess) {
   // Loads of A at offsets 0, 16, 32, 48 stand for their three neighbours, which have none.
   int joined = 0;
   for (uint32_t i = 0; i < function->instructions.size(); ++i)
-    joined += function->instructions[i].spelling().starts_with("ld.shared") && k.sass_of_ptx[i] == 0;
+    joined +=
+        function->instructions[i].spelling().starts_with("ld.shared") && k.sass_of_ptx[i] == 0;
   EXPECT_EQ(joined, 12);
 }
 
@@ -59,7 +60,8 @@ TEST(Cubin, DamagedFilesAreErrors) {
   const std::vector<uint8_t> image = cubin();
   EXPECT_FALSE(read_cubin({}, "empty").ok());
   EXPECT_FALSE(read_cubin(std::vector<uint8_t>(100, 0x7f), "noise").ok());
-  for (size_t keep = 0; keep < image.size(); keep += 97) (void)read_cubin(std::span(image).first(keep), "cut");
+  for (size_t keep = 0; keep < image.size(); keep += 97)
+    (void)read_cubin(std::span(image).first(keep), "cut");
   // One byte changed at a time, over headers and line table: no crash, whatever the answer.
   for (size_t at = 0; at < image.size(); at += 41) {
     std::vector<uint8_t> changed = image;

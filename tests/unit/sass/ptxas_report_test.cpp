@@ -11,7 +11,8 @@ TEST(PtxasReport, ResourcesOfEachKernel) {
       "ptxas info    : Compiling entry function '_Z1aPf' for 'sm_90'\n"
       "ptxas info    : Function properties for _Z1aPf\n"
       "    96 bytes stack frame, 88 bytes spill stores, 120 bytes spill loads\n"
-      "ptxas info    : Used 255 registers, used 1 barriers, 96 bytes cumulative stack size, 8192 bytes smem\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 96 bytes cumulative stack size, 8192 "
+      "bytes smem\n"
       "ptxas info    : Compiling entry function '_Z1bv' for 'sm_90'\n"
       "ptxas info    : Used 6 registers, used 0 barriers\n");
   ASSERT_EQ(kernels.size(), 2u);

@@ -64,8 +64,7 @@ struct Problem {
   }
 };
 
-template <class Tile>
-void run_vector(const Problem& p) {
+template <class Tile> void run_vector(const Problem& p) {
   alignas(128) static char shared[Tile::kSharedBytes];
   for (int64_t r0 = 0; r0 < p.rows; r0 += Tile::kRows)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
@@ -79,8 +78,7 @@ void run_vector(const Problem& p) {
   p.expect_transposed();
 }
 
-template <class Tile>
-void run_skewed(const Problem& p) {
+template <class Tile> void run_skewed(const Problem& p) {
   alignas(128) static char shared[Tile::kSharedBytes];
   int64_t tiles = (p.rows + Tile::kHalo - 1 + Tile::kRows - 1) / Tile::kRows;
   typename Tile::Matrix m{p.in, p.ld_in * p.element, p.rows, p.cols};
@@ -94,8 +92,7 @@ void run_skewed(const Problem& p) {
   p.expect_transposed();
 }
 
-template <class Tile>
-void run_raw(const Problem& p) {
+template <class Tile> void run_raw(const Problem& p) {
   alignas(128) static char shared[Tile::kSharedBytes];
   int64_t tiles = (p.rows + Tile::kHalo - 1 + Tile::kRows - 1) / Tile::kRows;
   typename Tile::Matrix m{p.in, p.ld_in * p.element, p.rows, p.cols};
@@ -109,8 +106,7 @@ void run_raw(const Problem& p) {
   p.expect_transposed();
 }
 
-template <class Tile>
-void vector_shapes() {
+template <class Tile> void vector_shapes() {
   const int e = Tile::kElementBytes, v = 16 / e;
   auto up = [&](int64_t n) { return (n + v - 1) / v * v; };
   for (int64_t rows :
@@ -119,8 +115,7 @@ void vector_shapes() {
       run_vector<Tile>(Problem(e, rows, cols, up(cols), up(rows) + v));
 }
 
-template <class Tile>
-void skewed_shapes() {
+template <class Tile> void skewed_shapes() {
   const int e = Tile::kElementBytes;
   for (int64_t rows :
        {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
@@ -129,8 +124,7 @@ void skewed_shapes() {
         run_skewed<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
 }
 
-template <class Tile>
-void raw_shapes() {
+template <class Tile> void raw_shapes() {
   const int e = Tile::kElementBytes;
   for (int64_t rows :
        {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
@@ -165,8 +159,7 @@ TEST(TransposeTile, SkewedTileIsTheTransposeAtAnyAlignment) {
   skewed_shapes<SkewedTile<2, 128, 64, 256>>();
 }
 
-template <int kElement>
-void tall_and_wide() {
+template <int kElement> void tall_and_wide() {
   constexpr int kThreads = 128;
   const int log_long = 7 - TallStrip<kElement, kThreads>::log2_of(kElement) + 1;  // 256 bytes
   for (int short_side : {1, 2, 3, 8, 31})
@@ -211,8 +204,7 @@ TEST(TransposeTile, StripsAreTheTranspose) {
   tall_and_wide<16>();
 }
 
-template <int kElement>
-void packed() {
+template <int kElement> void packed() {
   constexpr int kThreads = 64;
   using Tile = PackedBatch<kElement, kThreads>;
   for (auto [rows, cols] : {std::pair(3, 5), std::pair(8, 8), std::pair(1, 7), std::pair(16, 2)})
@@ -254,8 +246,7 @@ TEST(TransposeTile, PackedBatchIsTheTranspose) {
 
 // The swizzle: for each group of lanes that the hardware serves together (32, 16 or 8 lanes for 4,
 // 8 or 16 bytes), the words wanted lie in different banks.
-template <class Tile>
-int conflicts_of_loads() {
+template <class Tile> int conflicts_of_loads() {
   int extra = 0;
   for (int k = 0; k < Tile::kStores; ++k)
     for (int first = 0; first < Tile::kThreadCount; first += 8) {
@@ -271,8 +262,7 @@ int conflicts_of_loads() {
   return extra;
 }
 
-template <class Tile>
-int conflicts_of_stores() {
+template <class Tile> int conflicts_of_stores() {
   int extra = 0, lanes = 128 / Tile::kWordBytes, words = Tile::kWordBytes / 4;
   for (int k = 0; k < Tile::kLoads; ++k)
     for (int first = 0; first < Tile::kThreadCount; first += lanes)
