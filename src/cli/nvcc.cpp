@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -213,7 +214,11 @@ Result<std::string> compile(const CompileRequest& request) {
   std::vector<std::string> options;
   if (!names_architecture(request.flags))
     options.push_back(fmt::format("-arch=compute_{}", request.arch));
-  options.insert(options.end(), {"-cudart", "shared", "-lineinfo"});
+  options.insert(options.end(), {"-cudart", "shared"});
+  const bool debug = std::ranges::any_of(request.flags, [](const std::string& flag) {
+    return flag == "-G" || flag == "--device-debug";
+  });
+  if (!debug) options.push_back("-lineinfo");  // -G has the lines already, and nvcc warns of both
   options.insert(options.end(), request.flags.begin(), request.flags.end());
 
   // The environment variables are those that nvcc and the host compiler read.

@@ -32,6 +32,16 @@ cudaError_t check_shape(const model::DeviceSpec& spec, const emu::KernelInfo& in
   return cudaSuccess;
 }
 
+// cudaLimitStackSize counts what the hardware's compiler puts on a thread's stack. The engine keeps
+// more there (every live register, in 8 bytes), so a thread gets eight times as much, and beyond
+// 64 KiB what was asked for.
+uint64_t stack_bytes(Context& context) {
+  const std::lock_guard lock(context.mutex);
+  const auto place = context.limits.find(cudaLimitStackSize);
+  const uint64_t limit = place == context.limits.end() ? 1024 : place->second;
+  return std::max(limit, std::min<uint64_t>(8 * limit, 64 << 10));
+}
+
 }  // namespace
 
 cudaError_t find_kernel(Context& context, const void* function, KernelState*& state) {
@@ -79,6 +89,7 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
   command.launch.cluster = {cluster.x, cluster.y, cluster.z};
   command.launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
   command.launch.cooperative = request.cooperative;
+  command.launch.stack_bytes = stack_bytes(context);
   command.launch.parameters.assign(info.parameter_bytes, 0);
   if (!info.parameters.empty() && arguments == nullptr) return cudaErrorInvalidValue;
   for (size_t i = 0; i < info.parameters.size(); i++)

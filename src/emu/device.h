@@ -97,6 +97,7 @@ struct Launch {
   uint64_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> parameters;  // parameter_bytes long, laid out as KernelInfo says
   bool cooperative = false;         // all CTAs are co-resident
+  uint64_t stack_bytes = 8 << 10;   // a thread, for functions that may call themselves
   uint64_t id = 0;                  // launch number in the process
   uint64_t stream = 0;
 };

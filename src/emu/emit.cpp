@@ -273,7 +273,7 @@ class Emitter {
     uint32_t* slots[4] = {&op.d, &op.b, &op.c, &op.e};
     for (uint32_t i = 0; i < ir.destinations; ++i) *slots[i] = offset(ir.d[i]);
     op.run = d_.target.memory(key);
-    if (observes(kObserveAccesses) && !in_observed_row(ir))
+    if (observes(kObserveAccesses) && !ir.unobserved && !in_observed_row(ir))
       observe_access(ir, op, AccessKind::read, key);
     out_->push_back(op);
   }

@@ -2,11 +2,14 @@
 // constants, device functions inlined, one basic-block list. Lives only while a kernel is decoded.
 //
 // Phases (decode.cpp), each with what holds after it:
-//   lower      every PTX instruction has become IR or an error; operand sizes fit the handlers
-//   simplify   no copies of single-definition registers, no instruction on constants alone
-//   flow       blocks, successors, immediate post-dominators
-//   analyse    every register is known uniform, affine over half-warps, or neither; valid under
-//   full mask allocate   every live register has a slot emit       Ops for both masks
+// - lower: every PTX instruction has become IR or an error; operand sizes fit the handlers
+// - simplify: no copies of single-definition registers, no instruction on constants alone
+// - flow: blocks, successors, immediate post-dominators
+// - analyse: every register is known uniform, affine over half-warps, or neither; valid under a
+// full
+//   mask
+// - allocate: every live register has a slot
+// - emit: Ops for both masks
 #pragma once
 
 #include <array>
@@ -70,7 +73,8 @@ struct Ir {
   uint8_t destinations = 0, sources = 0;
   bool guard_negated = false;
   bool dead = false;
-  bool call_boundary = false;
+  bool unobserved = false;  // a load that is no access of the program: it copies an argument,
+                            // padding and what was never written included
   uint32_t d[4] = {kNoReg, kNoReg, kNoReg, kNoReg};
   Source s[5];
   uint32_t guard = kNoReg;

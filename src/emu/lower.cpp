@@ -1,10 +1,6 @@
 // PTX instructions -> IR. Every operand becomes a register or a constant of the size the row's body
-// wants (narrowing and widening moves are put in where PTX allows a wider register), device
-// functions are inlined at their calls, and what the engine lacks is refused here, before the
-// kernel starts.
-//
-// Device functions are inlined rather than called: registers stay slots of one frame, and
-// reconvergence needs no call stack. Recursion and calls through pointers are refused.
+// wants (narrowing and widening moves are put in where PTX allows a wider register), and what the
+// engine lacks is refused here, before the kernel starts.
 #include <fmt/format.h>
 
 #include <bit>
@@ -21,8 +17,21 @@ Status Lowering::run() {
   Instance kernel;
   kernel.function = &d_.function;
   if (Status s = lay_out_shared(); !s.ok()) return s;
+  recursive_ = recursive_functions();
+  uint32_t stack_start = 0;
+  if (!recursive_.empty()) {
+    stack_pointer_ = d_.new_register(4);
+    stack_start = uint32_t(d_.code.size());
+    lane_op(isa::kRowMov, Type::b32, Type::none, {constant(0)}, {}, stack_pointer_);
+  }
   if (Status s = body(kernel); !s.ok()) return s;
+  if (!recursive_.empty()) {
+    append(IrKind::exit);
+    if (Status s = lower_subroutines(); !s.ok()) return s;
+    d_.code[stack_start].s[0].value = round_up(local_bytes_, 16);
+  }
   d_.program->local_bytes = round_up(local_bytes_, 16);
+  d_.program->recursive = !recursive_.empty();
   d_.program->static_shared_bytes = shared_bytes_;
   return Unit{};
 }
@@ -134,9 +143,10 @@ void Lowering::lay_out_locals(Instance& f) {
       }
       continue;
     }
-    local_bytes_ = round_up(local_bytes_, v.alignment);
-    f.variables[i] = local_bytes_;
-    local_bytes_ += v.bytes;
+    uint64_t& end = f.frame != nullptr ? f.frame->frame_bytes : local_bytes_;
+    end = round_up(end, v.alignment);
+    f.variables[i] = end;
+    end += v.bytes;
   }
 }
 
@@ -330,6 +340,9 @@ Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in,
     case ptx::SymbolRef::Kind::function: address = function_address(o.symbol.index); break;
   }
   if (space) *space = where;
+  if (where == ptx::Space::local && f.frame != nullptr)
+    return reg(lane_op(isa::kRowAdd, Type::u32, Type::none,
+                       {reg(stack_pointer_), constant(uint32_t(address + uint64_t(o.offset)))}));
   return constant(address + uint64_t(o.offset));
 }
 
@@ -377,6 +390,7 @@ Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const O
       ptx::Space space;
       Result<Source> s = symbol_address(f, in, o, &space);
       if (s.ok() && s->constant && bytes < 8) s->value &= (1ull << (bytes * 8)) - 1;
+      if (s.ok() && !s->constant) *s = resize(*s, d_.registers[s->reg].bytes, bytes, false);
       return s;
     }
     default:

@@ -2,14 +2,17 @@
 //   lower.cpp          layout, operands, bodies
 //   lower_lane.cpp     lane rows, packing and unpacking of vectors
 //   lower_memory.cpp   loads and stores
-//   lower_machine.cpp  control flow, calls, barriers, warp operations
+//   lower_machine.cpp  control flow, barriers, warp operations
+//   lower_call.cpp     calls
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "emu/ir.h"
@@ -50,10 +53,27 @@ inline uint64_t round_up(uint64_t value, uint64_t to) {
   return to <= 1 ? value : (value + to - 1) / to * to;
 }
 
+// A function that may call itself, lowered once (lower_call.cpp). Offsets are in its frame, which
+// begins with the number of the call site to return to.
+struct Subroutine {
+  const ptx::Function* function = nullptr;
+  uint32_t entry = 0, exit = 0;  // labels
+  std::vector<uint64_t> parameters, returns;
+  uint64_t frame_bytes = 4;  // grows while the body is lowered
+  struct SizeUse {
+    uint32_t ir = 0;  // its s[1] still lacks the frame's size
+    bool down = false;
+  };
+  std::vector<SizeUse> size_uses;
+  std::vector<uint32_t> call_sites;  // labels to return to, by number
+};
+
 // One function being lowered: the kernel, or a device function at one call.
 struct Instance {
   const ptx::Function* function = nullptr;
-  const Instance* caller = nullptr;
+  Instance* caller = nullptr;   // it is inlined there
+  uint32_t call = 0;            // the caller's instruction
+  Subroutine* frame = nullptr;  // its variables lie in this subroutine's frame
   uint32_t depth = 0;
   std::vector<uint32_t> registers;  // PTX register -> IR register
   std::vector<uint64_t> variables;  // function variable -> shared or local offset
@@ -153,8 +173,8 @@ class Lowering {
                      const Operand* returns, const Operand* arguments);
   Status call_pointer(Instance& f, const ptx::Instruction& in, const Operand& callee,
                       const Operand* returns, const Operand* arguments);
-  Status inline_call(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
-                     const Operand* returns, const Operand* arguments);
+  Status call_function(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
+                       const Operand* returns, const Operand* arguments);
   Result<uint64_t> local_argument(Instance& f, const ptx::Instruction& in, const Operand& o);
   std::vector<uint32_t> address_taken() const;  // functions whose address the module uses
   Status builtin(const ptx::Instruction& in, Builtin which, std::initializer_list<Source> sources,
@@ -206,6 +226,21 @@ class Lowering {
   // ---- calls ----
 
   Status call(Instance& f, const ptx::Instruction& in);
+  struct LocalPlace {
+    Source base;
+    int64_t offset = 0;
+  };
+  std::unordered_set<const ptx::Function*> recursive_functions() const;
+  const std::vector<std::vector<bool>>& live_after(const ptx::Function& function);
+  LocalPlace local_place(const Instance& f, uint64_t offset) const;
+  uint32_t load_local(const LocalPlace& from, uint8_t bytes);
+  void store_local(const LocalPlace& to, Source value, uint8_t bytes);
+  void copy_local(LocalPlace from, LocalPlace to, uint64_t bytes, uint64_t alignment);
+  uint32_t beyond_frame(Subroutine& frame, bool down, int64_t more, uint32_t destination = kNoReg);
+  Subroutine& subroutine(const ptx::Function& function);
+  Status call_subroutine(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
+                         const Operand* returns, const Operand* arguments);
+  Status lower_subroutines();
   Decoding& d_;
   uint32_t site_ = 0;
   uint32_t guard_ = kNoReg;
@@ -225,6 +260,10 @@ class Lowering {
   std::unordered_map<std::string, isa::Match> matches_;
   std::string spelling_;
   uint32_t condition_code_ = kNoReg;
+  std::unordered_set<const ptx::Function*> recursive_;
+  std::deque<Subroutine> subroutines_;
+  uint32_t stack_pointer_ = kNoReg;  // local address of the frame; where recursive_ is not empty
+  std::unordered_map<const ptx::Function*, std::vector<std::vector<bool>>> live_after_;
 
  public:
   const std::vector<uint32_t>& lane_init_registers() const { return lane_init_registers_; }

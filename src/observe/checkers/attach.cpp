@@ -89,7 +89,7 @@ Result<CheckSettings> CheckSettings::from_environment() {
 std::vector<std::pair<std::string, std::string>> CheckSettings::to_environment() const {
   std::string names;
   for (auto [tool, name] : kToolNames)
-    if (tools & tool) names += (names.empty() ? "" : ",") + std::string(name);
+    if (tools & tool) names.append(names.empty() ? "" : ",").append(name);
   std::vector<std::pair<std::string, std::string>> out{
       {"TILEWRIGHT_CHECK", names}, {"TILEWRIGHT_CHECK_PIPE", std::to_string(pipe)}};
   const CheckSettings usual;

@@ -12,16 +12,16 @@
 #include "planted.h"
 
 __global__ void accumulate(const float* in, float* out) {
-  out[threadIdx.x] += in[threadIdx.x];
-}  // @accumulate
+  out[threadIdx.x] += in[threadIdx.x];  // @accumulate
+}
 
 __global__ void copy(const float* in, float* out) {
-  out[threadIdx.x] = in[threadIdx.x];
-}  // @half_copied
+  out[threadIdx.x] = in[threadIdx.x];  // @half_copied
+}
 
 __global__ void bytes(const unsigned char* in, unsigned char* out) {
-  out[threadIdx.x] = in[threadIdx.x];
-}  // @bytes
+  out[threadIdx.x] = in[threadIdx.x];  // @bytes
+}
 
 __global__ void fill_gaps(float* a) {
   if (BUG(threadIdx.x % 4 != 3, true)) a[threadIdx.x] = 1;
