@@ -91,7 +91,7 @@ Result<int> run_with_timeout(const std::vector<std::string>& arguments, const En
 }
 
 Result<int> run_and_wait(const std::vector<std::string>& arguments, const Environment& added,
-                         double seconds) {
+                         double seconds, Output output) {
   constexpr double kForever = 1e9;
   sigset_t watched, before;
   sigemptyset(&watched);
@@ -103,9 +103,14 @@ Result<int> run_and_wait(const std::vector<std::string>& arguments, const Enviro
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &before);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output == Output::dropped)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int error = posix_spawn(&child, arguments[0].c_str(), nullptr, &attributes,
+  const int error = posix_spawn(&child, arguments[0].c_str(), &actions, &attributes,
                                 pointers(arguments).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return cannot_start(arguments[0], error);
 

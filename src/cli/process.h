@@ -17,13 +17,15 @@ Result<int> run_to_end(const std::vector<std::string>& arguments);
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+enum class Output : unsigned char { shown, dropped };  // a program's standard output
+
 // Replaces this process by the program. Returns only on failure.
 Error replace_process(const std::vector<std::string>& arguments, const Environment& added);
 
 // Runs the program to its end, or for at most `seconds` if that is not 0, as run_with_timeout does;
 // the wait status (of an exit with cudart::kTimeoutStatus when time was over).
 Result<int> run_and_wait(const std::vector<std::string>& arguments, const Environment& added,
-                         double seconds);
+                         double seconds, Output output = Output::shown);
 
 // The exit status of a program that ended with this wait status; a signal that ended it ends us
 // too.

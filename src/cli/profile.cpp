@@ -1,53 +1,35 @@
 // Phases: compile or check the program; run it with counting on, records going to a temporary file;
-// ask ptxas about each module that ran; build the report; write it. The report is written whatever
-// became of the program, whose exit status is ours.
+// ask ptxas about each module that ran; build the report; with --measure run the program again on
+// the real GPU; write the report. The report is written whatever became of the program, whose exit
+// status is ours.
 #include "cli/profile.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <regex>
 #include <set>
 
+#include "cli/measure.h"
 #include "cli/ptxas.h"
 #include "cli/run_options.h"
+#include "cli/temporary_file.h"
 #include "observe/counters/environment.h"
 #include "report/profile.h"
 
 namespace tw::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kRefused = 2;
 
 struct ProfileOptions {
   RunOptions run;
   std::string json, html, kernels;
-  bool as_written = false, no_ptxas = false;
-};
-
-struct TemporaryFile {
-  std::string path;
-  TemporaryFile() {
-    std::error_code error;
-    path = (fs::temp_directory_path(error) / "tilewright-profile-XXXXXX").string();
-    const int file = error ? -1 : mkstemp(path.data());
-    if (file >= 0)
-      close(file);
-    else
-      path.clear();
-  }
-  ~TemporaryFile() {
-    if (!path.empty()) unlink(path.c_str());
-  }
+  bool as_written = false, no_ptxas = false, measure = false;
 };
 
 Status write_file(const std::string& path, const std::string& text) {
@@ -119,7 +101,12 @@ int profile(const ProfileOptions& options) {
     build.ptxas_note = "--no-ptxas";
   else
     ask_about_modules(*records, *device, build);
-  const report::Profile result = report::build_profile(*records, *device, build);
+  report::Profile result = report::build_profile(*records, *device, build);
+  if (options.measure) {
+    const Result<Measured> measured = measure(prepared->arguments, options.run);
+    result.measured_note = measured ? measured->note : measured.error().to_string();
+    if (measured) report::add_measured(result, measured->launches, measured->device);
+  }
 
   std::fflush(stdout);
   fmt::print("\n{}", report::profile_text(result));
@@ -145,6 +132,7 @@ void add_profile_command(CLI::App& app) {
       "  tilewright profile gemm.cu -- 512\n"
       "  tilewright profile ./program --gpu h100 --html report.html --json report.json\n"
       "  tilewright profile gemm.cu --kernel tiled --as-written\n"
+      "  tilewright profile gemm.cu --measure -- 2048      where there is a GPU\n"
       "\n"
       "docs/counters.md defines every counter. Exit status: the program's own; 2 if it cannot be "
       "run.");
@@ -158,6 +146,9 @@ void add_profile_command(CLI::App& app) {
   command->add_flag(
       "--as-written", options->as_written,
       "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");
+  command->add_flag("--measure", options->measure,
+                    "Run the program on this machine's GPU as well, and show the time of its "
+                    "kernels (CUDA events) beside the predicted one");
   command->add_flag("--no-ptxas", options->no_ptxas,
                     "Do not ask ptxas for registers and access widths: estimate them");
   command->callback([options] {

@@ -18,7 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Our library beside the command: build/<preset>/bin/tilewright -> build/<preset>/lib.
+}  // namespace
+
+// build/<preset>/bin/tilewright -> build/<preset>/lib.
 Result<std::string> library_path(const std::string& soname) {
   std::error_code error;
   const fs::path command = fs::read_symlink("/proc/self/exe", error);
@@ -34,8 +36,6 @@ Result<std::string> library_path(const std::string& soname) {
         .file = text};
   return text;
 }
-
-}  // namespace
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   command

@@ -35,4 +35,7 @@ struct Prepared {
 // Everything up to the start of the program.
 Result<Prepared> prepare(const RunOptions& options);
 
+// One of our own libraries, which lie beside the command, as LD_PRELOAD can name it.
+Result<std::string> library_path(const std::string& soname);
+
 }  // namespace tw::cli

@@ -100,7 +100,8 @@ struct KernelProfile {
   model::Occupancy occupancy;
   model::Prediction prediction;  // of all launches
   double predicted_seconds = 0;
-  double measured_seconds = 0;  // --measure; 0: not measured
+  double measured_seconds = 0;     // --measure: of as many launches; 0: not measured
+  uint64_t measured_launches = 0;  // whose median it is
   std::vector<InstructionProfile> instructions;
   std::vector<LineProfile> lines;  // by file and line
   std::vector<BankMap> banks;      // worst first
@@ -111,7 +112,9 @@ struct Profile {
   std::string program;  // as on the command line
   model::DeviceSpec device;
   bool as_written = false;
-  std::string ptxas_note;  // why ptxas was not asked; empty: it was
+  std::string ptxas_note;       // why ptxas was not asked; empty: it was
+  std::string measured_device;  // the GPU that --measure ran on
+  std::string measured_note;    // why --measure has no times; empty: it has, or was not asked for
   std::vector<KernelProfile> kernels;
   std::vector<LaunchProfile> launches;
   std::set<std::string> estimated_metrics;

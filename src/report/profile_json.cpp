@@ -77,6 +77,7 @@ Json kernel(const KernelProfile& k) {
                         {"waves", k.prediction.waves.waves},
                         {"tail_blocks", k.prediction.waves.tail_blocks}};
   json["measured_seconds"] = k.measured_seconds > 0 ? Json(k.measured_seconds) : Json(nullptr);
+  json["measured_launches"] = k.measured_launches;
   for (const LevelTraffic& t : k.traffic)
     json["traffic"][t.level] = {{"bytes", number(t.bytes)}, {"flops_per_byte", t.intensity}};
   json["shared_estimated"] = k.shared_estimated;
@@ -121,6 +122,9 @@ std::string profile_json(const Profile& profile) {
             {"gpu", profile.device.id},
             {"as_written", profile.as_written}};
   json["ptxas"] = profile.ptxas_note.empty() ? Json(true) : Json(profile.ptxas_note);
+  json["measured_on"] =
+      profile.measured_device.empty() ? Json(nullptr) : Json(profile.measured_device);
+  if (!profile.measured_note.empty()) json["measured_note"] = profile.measured_note;
   json["estimated_metrics"] = profile.estimated_metrics;
   json["launches"] = Json::array();
   for (const LaunchProfile& l : profile.launches) {

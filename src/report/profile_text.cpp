@@ -106,6 +106,8 @@ std::string profile_text(const Profile& profile) {
   else if (!profile.ptxas_note.empty())
     out +=
         fmt::format("Registers and shared-memory widths are estimated: {}.\n", profile.ptxas_note);
+  if (!profile.measured_note.empty())
+    out += fmt::format("{}: {}.\n", measured ? "Measured" : "Not measured", profile.measured_note);
   for (const LaunchProfile& l : profile.launches)
     if (l.faulted) {
       out += "A kernel ended with a fault; its counts are incomplete.\n";
