@@ -281,7 +281,8 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   });
 }
 
-// The stack's is taken by launches (launch.cpp); the engine's heap and printf buffer grow as needed.
+// The stack's is taken by launches (launch.cpp); the engine's heap and printf buffer grow as
+// needed.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return with_context([&](Context& context) -> cudaError_t {
     size_t ignored = 0;

@@ -37,6 +37,31 @@ template <> struct ElementTypes<Element::b64> {
 
 constexpr uint32_t kHalf = kLanes / 2;
 
+// 32 words at base + (addresses[lane] + offset). With AVX-512 in one instruction for 16 or 8 lanes;
+// AVX2's gather is no faster than loads one by one.
+#if defined(__AVX512F__)
+constexpr bool kHasGather = true;
+TW_INLINE void gather_lanes(uint32_t* to, const uint8_t* base, const uint32_t* addresses,
+                            uint32_t offset) {
+  for (uint32_t l = 0; l < kLanes; l += 16) {
+    __m512i at =
+        _mm512_add_epi32(_mm512_loadu_si512(addresses + l), _mm512_set1_epi32(int(offset)));
+    _mm512_storeu_si512(to + l, _mm512_i32gather_epi32(at, base, 1));
+  }
+}
+TW_INLINE void gather_lanes(uint32_t* to, const uint8_t* base, const uint64_t* addresses,
+                            uint64_t offset) {
+  const __m512i shift = _mm512_set1_epi64(int64_t(reinterpret_cast<uint64_t>(base) + offset));
+  for (uint32_t l = 0; l < kLanes; l += 8) {
+    __m512i at = _mm512_add_epi64(_mm512_loadu_si512(addresses + l), shift);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + l), _mm512_i64gather_epi32(at, nullptr, 1));
+  }
+}
+#else
+constexpr bool kHasGather = false;
+template <class A> void gather_lanes(uint32_t*, const uint8_t*, const A*, A);
+#endif
+
 template <AccessSpace kSpace>
 using Address = std::conditional_t<kSpace == AccessSpace::shared || kSpace == AccessSpace::local,
                                    uint32_t, uint64_t>;
@@ -271,6 +296,8 @@ struct Access {
         if (inside) [[likely]] {
           if constexpr (E == Element::b32 && N == 4)
             move_quads(op, frame, base, addresses, offset);
+          else if constexpr (E == Element::b32 && N == 1 && !kStore && kHasGather)
+            gather_lanes(reinterpret_cast<uint32_t*>(frame + op->d), base, addresses, offset);
           else
             for (uint32_t l = 0; l < kLanes; ++l)
               move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
