@@ -3,6 +3,7 @@
 // a command line that makes no sense; a sub-command chooses its own by throwing CLI::RuntimeError.
 #include <CLI/CLI.hpp>
 
+#include "cli/bench.h"
 #include "cli/check.h"
 #include "cli/explain.h"
 #include "cli/model.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   tw::cli::add_ptx_command(app);
   tw::cli::add_model_command(app);
   tw::cli::add_explain_command(app);
+  tw::cli::add_bench_command(app);
 
   try {
     app.parse(argc, argv);
