@@ -44,8 +44,9 @@ void add_run_command(CLI::App& app) {
       "  tilewright run ./program --gpu a100 --timeout 60 -- --size 1000\n"
       "\n"
       "Options may stand before or after the program's name; what follows -- is the program's.\n"
-      "A program must be linked with `nvcc -cudart shared` and hold PTX (-gencode "
-      "arch=compute_90,code=compute_90).\n"
+      "A program is taken as nvcc made it: it must hold PTX (nvcc's default; or -gencode "
+      "arch=compute_90,code=compute_90)\n"
+      "and, unless linked with -cudart shared, must not be stripped.\n"
       "Exit status: the program's own; 2 if it cannot be run, 124 after --timeout, 130 after "
       "Ctrl-C.");
   auto options = std::make_shared<RunOptions>();

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/elf.h"
+#include "cli/choose_runtime.h"
 #include "cli/nvcc.h"
 #include "cudart/settings.h"
 #include "model/device_spec.h"
@@ -40,7 +40,7 @@ Result<std::string> library_path(const std::string& soname) {
 void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("program", options.program,
-                  "A CUDA source (.cu), compiled first, or a program linked with -cudart shared")
+                  "A CUDA source (.cu), compiled first, or a program made by nvcc")
       ->required();
   command.add_option("args", options.arguments, "Arguments of the program, after --");
   command
@@ -106,7 +106,7 @@ Result<Prepared> prepare(const RunOptions& options) {
   }
   if (program.find('/') == std::string::npos) program = "./" + program;
 
-  const Result<ProgramFile> file = read_program_file(program);
+  const Result<cudart::ProgramFile> file = cudart::read_program_file(program);
   if (!file) return file.error();
   const Result<std::string> soname = choose_runtime(*file, program);
   if (!soname) return soname.error();
