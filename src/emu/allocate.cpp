@@ -3,6 +3,10 @@
 // never live together (linear scan over intervals in block order). Liveness is a thread's own:
 // masked writes touch only their lanes, so paths of one warp cannot disturb each other through a
 // shared lane slot. Scalar slots are written for the whole warp and are not shared.
+//
+// A register that lives only between two instructions of one block at which no path can stop is a
+// temporary: other paths of the warp never look at it, so even masked code may write all its lanes,
+// which saves reading and blending the old ones. Temporaries share slots with one another only.
 #include <algorithm>
 #include <queue>
 
@@ -125,6 +129,34 @@ class Liveness {
   std::vector<std::vector<uint64_t>> in_, out_;
 };
 
+void find_temporaries(Decoding& d) {
+  std::vector<uint32_t> block_of(d.registers.size(), kNoBlock), written(d.registers.size());
+  std::vector<bool> outlives(d.registers.size(), false);
+  for (uint32_t b = 0; b < d.blocks.size(); ++b) {
+    uint32_t stop = d.blocks[b].begin;  // behind the last instruction at which a path may stop
+    for (uint32_t i = d.blocks[b].begin; i < d.blocks[b].end; ++i) {
+      const Ir& ir = d.code[i];
+      const bool stops = ir.kind == IrKind::machine || ir.kind == IrKind::barrier;
+      auto read = [&](uint32_t r) {
+        if (block_of[r] != b || written[r] < stop || stops) outlives[r] = true;
+      };
+      for (uint32_t s = 0; s < ir.sources; ++s)
+        if (!ir.s[s].constant) read(ir.s[s].reg);
+      if (ir.guard != kNoReg) read(ir.guard);
+      for (uint32_t w = 0; w < ir.destinations; ++w) {
+        uint32_t r = ir.d[w];
+        if ((block_of[r] != kNoBlock && block_of[r] != b) || ir.guard != kNoReg) outlives[r] = true;
+        block_of[r] = b;
+        written[r] = i;
+      }
+      if (stops || ir.kind == IrKind::exit) stop = i + 1;
+    }
+  }
+  for (uint32_t r = 0; r < d.registers.size(); ++r)
+    d.registers[r].temporary =
+        block_of[r] != kNoBlock && !outlives[r] && !d.registers[r].fixed_slot;
+}
+
 // Slots of one element size; the lowest free one is taken, so that live registers stay close
 // together.
 class Slots {
@@ -147,6 +179,7 @@ class Slots {
 }  // namespace
 
 void allocate(Decoding& d) {
+  find_temporaries(d);
   Program& program = *d.program;
   uint32_t scalar_end = program.uniform_bytes;
   for (IrRegister& r : d.registers) {
@@ -178,12 +211,14 @@ void allocate(Decoding& d) {
 
   // One pool for each element size. Lane 5 of a 64-bit register lies where lanes 10 and 11 of a
   // 32-bit one would: shared across sizes, one path's write would reach another path's lanes.
-  Slots pools[3];  // 8, 4, 2 bytes
-  auto pool_of = [](uint8_t bytes) { return bytes == 8 ? 0u : bytes == 4 ? 1u : 2u; };
+  Slots pools[6];  // 8, 4, 2 bytes, each for temporaries and for the others
+  auto pool_of = [](const IrRegister& r) {
+    return (r.bytes == 8 ? 0u : r.bytes == 4 ? 2u : 4u) + (r.temporary ? 1u : 0u);
+  };
   // %tid and the like keep their slots for the life of the CTA object.
   for (uint32_t reg : d.lane_init_registers) {
     IrRegister& r = d.registers[reg];
-    if (!r.scalar_slot) r.slot = pools[pool_of(r.bytes)].take();
+    if (!r.scalar_slot) r.slot = pools[pool_of(r)].take();
   }
   std::vector<Interval> intervals = Liveness(d).intervals();
   std::sort(intervals.begin(), intervals.end(),
@@ -196,28 +231,30 @@ void allocate(Decoding& d) {
     // all.
     while (!active.empty() && active.top()->end < interval.start) {
       IrRegister& r = d.registers[active.top()->reg];
-      pools[pool_of(r.bytes)].release(r.slot);
+      pools[pool_of(r)].release(r.slot);
       live -= active.top()->units;
       active.pop();
     }
     IrRegister& r = d.registers[interval.reg];
-    r.slot = pools[pool_of(r.bytes)].take();
+    r.slot = pools[pool_of(r)].take();
     live += interval.units;
     program.registers = std::max(program.registers, (live + 1) / 2);
     active.push(&interval);
   }
-  const uint32_t base[3] = {0, pools[0].count() * 256,
-                            pools[0].count() * 256 + pools[1].count() * 128};
+  uint32_t base[6], end = 0;
+  for (uint32_t pool = 0; pool < 6; ++pool) {
+    base[pool] = end;
+    end += pools[pool].count() * (256u >> (pool / 2));
+  }
   auto place = [&](uint32_t reg) {
     IrRegister& r = d.registers[reg];
-    uint32_t pool = pool_of(r.bytes);
-    r.slot = base[pool] + r.slot * (256u >> pool);
+    uint32_t pool = pool_of(r);
+    r.slot = base[pool] + r.slot * (256u >> (pool / 2));
   };
   for (uint32_t reg : d.lane_init_registers)
     if (!d.registers[reg].scalar_slot) place(reg);
   for (const Interval& interval : intervals) place(interval.reg);
-  program.frame_bytes =
-      base[2] + pools[2].count() * 64;  // the lane area; emit puts the uniform area before it
+  program.frame_bytes = end;  // the lane area; emit puts the uniform area before it
 }
 
 }  // namespace tw::emu

@@ -236,9 +236,10 @@ class Emitter {
     if (scalar_result)
       op.run = set->uniform;
     else {
-      const Handler* mixed = full ? set->mixed : set->mixed_masked;
+      const bool whole = full || to.temporary;
+      const Handler* mixed = whole ? set->mixed : set->mixed_masked;
       Handler own_handler = uniform_bits < 8 ? mixed[uniform_bits] : nullptr;
-      op.run = own_handler != nullptr ? own_handler : full ? set->full : set->masked;
+      op.run = own_handler != nullptr ? own_handler : whole ? set->full : set->masked;
     }
     out_->push_back(op);
   }

@@ -43,6 +43,7 @@ struct IrRegister {
   bool fixed_slot = false;   // special registers and parameters: slot given, never written
   bool scalar_slot = false;  // the slot is in the uniform area
   uint32_t slot = kNoReg;
+  bool temporary = false;  // no other path of the warp can see it (allocate)
   uint32_t definitions = 0;
   Shape shape;
   // Known constant or copy (simplify).

@@ -3,6 +3,7 @@
 // is checked at its two ends. A failed check goes to access_fault, which names the lane and stops.
 #include "emu/memory_handlers.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "emu/float_vector.h"
@@ -265,44 +266,49 @@ struct Access {
     TW_NEXT;
   }
 
-  // Any addresses. With a full mask the lanes' range is checked once where it lies in one
-  // allocation.
+  // Whether every lane's access is aligned and lies in the `span` addresses from `low` on.
+  TW_INLINE static bool all_lanes_inside(const A* addresses, A offset, A low, A span) {
+    A outside = 0;
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      A address = A(addresses[l] + offset);
+      outside |= A(A(address - low) > span) | (address & (kBytes - 1));
+    }
+    return outside == 0;
+  }
+  TW_INLINE static A lowest(const A* addresses, A offset) {
+    A least = A(addresses[0] + offset);
+    for (uint32_t l = 1; l < kLanes; ++l) least = std::min(least, A(addresses[l] + offset));
+    return least;
+  }
+
+  // Any addresses. With a full mask all lanes are checked at once where they lie in one allocation.
   static const Op* lanes(TW_HANDLER_ARGS) {
     const A* addresses = reinterpret_cast<const A*>(frame + op->a);
     const A offset = A(op->imm);
     if constexpr (!kMasked && (kSpace == AccessSpace::shared || kSpace == AccessSpace::global)) {
-      using Signed = std::make_signed_t<A>;
-      A bits = 0;
-      Signed least = Signed(addresses[0] + offset), most = least;
-      for (uint32_t l = 0; l < kLanes; ++l) {
-        A a = A(addresses[l] + offset);
-        bits |= a;
-        least = Signed(a) < least ? Signed(a) : least;
-        most = Signed(a) > most ? Signed(a) : most;
+      bool inside;
+      uint8_t* base;
+      if constexpr (kSpace == AccessSpace::shared) {
+        base = warp->shared;
+        inside = warp->shared_bytes >= kBytes &&
+                 all_lanes_inside(addresses, offset, A(0), A(warp->shared_bytes - kBytes));
+      } else {
+        SiteCache& cache = warp->sites[op->site];
+        inside = all_lanes_inside(addresses, offset, cache.low, cache.span);
+        if (!inside)  // the lowest address decides which allocation is meant
+          inside = locate(warp, op->site, lowest(addresses, offset), kBytes) &&
+                   all_lanes_inside(addresses, offset, cache.low, cache.span);
+        base = reinterpret_cast<uint8_t*>(cache.bias);
       }
-      if (!(bits & (kBytes - 1)) && least >= 0) {
-        uint8_t* base = nullptr;
-        bool inside;
-        if constexpr (kSpace == AccessSpace::shared) {
-          base = warp->shared;
-          inside = uint64_t(A(most)) + kBytes <= warp->shared_bytes;
-        } else {
-          SiteCache& cache = warp->sites[op->site];
-          inside = A(least) - cache.low <= cache.span && A(most) - cache.low <= cache.span;
-          if (!inside)
-            inside = locate(warp, op->site, A(least), kBytes) && A(most) - cache.low <= cache.span;
-          base = reinterpret_cast<uint8_t*>(cache.bias);
-        }
-        if (inside) [[likely]] {
-          if constexpr (E == Element::b32 && N == 4)
-            move_quads(op, frame, base, addresses, offset);
-          else if constexpr (E == Element::b32 && N == 1 && !kStore && kHasGather)
-            gather_lanes(reinterpret_cast<uint32_t*>(frame + op->d), base, addresses, offset);
-          else
-            for (uint32_t l = 0; l < kLanes; ++l)
-              move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
-          TW_NEXT;
-        }
+      if (inside) [[likely]] {
+        if constexpr (E == Element::b32 && N == 4)
+          move_quads(op, frame, base, addresses, offset);
+        else if constexpr (E == Element::b32 && N == 1 && !kStore && kHasGather)
+          gather_lanes(reinterpret_cast<uint32_t*>(frame + op->d), base, addresses, offset);
+        else
+          for (uint32_t l = 0; l < kLanes; ++l)
+            move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
+        TW_NEXT;
       }
     }
     uint32_t active = kMasked ? warp->active : kFullMask;
@@ -317,9 +323,44 @@ struct Access {
     TW_NEXT;
   }
 
+#if defined(__AVX512F__)
+  // The 16-byte vectors of lanes l, l + 4, l + 8 and l + 12 in one register.
+  TW_INLINE static __m512i quad_of(const uint8_t* base, const A* addresses, A offset) {
+    auto place = [&](uint32_t i) {
+      return _mm_loadu_si128(
+          reinterpret_cast<const __m128i*>(base + uintptr_t(A(addresses[i] + offset))));
+    };
+    __m512i v = _mm512_castsi128_si512(place(0));
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, place(4));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, place(8));
+    return _mm512_mask_broadcast_i32x4(v, 0xf000, place(12));
+  }
+  TW_INLINE static void load_quads(const Op* op, char* frame, const uint8_t* base,
+                                   const A* addresses, A offset) {
+    for (uint32_t l = 0; l < kLanes; l += 16) {
+      __m512i r0 = quad_of(base, addresses + l, offset),
+              r1 = quad_of(base, addresses + l + 1, offset),
+              r2 = quad_of(base, addresses + l + 2, offset),
+              r3 = quad_of(base, addresses + l + 3, offset);
+      __m512i low01 = _mm512_unpacklo_epi32(r0, r1), high01 = _mm512_unpackhi_epi32(r0, r1),
+              low23 = _mm512_unpacklo_epi32(r2, r3), high23 = _mm512_unpackhi_epi32(r2, r3);
+      auto put = [&](int element, __m512i v) {
+        _mm512_storeu_si512(frame + value_slot(op, element) + 4 * l, v);
+      };
+      put(0, _mm512_unpacklo_epi64(low01, low23));
+      put(1, _mm512_unpackhi_epi64(low01, low23));
+      put(2, _mm512_unpacklo_epi64(high01, high23));
+      put(3, _mm512_unpackhi_epi64(high01, high23));
+    }
+  }
+#endif
+
   // Four lanes' 16-byte vectors at a time, transposed in registers.
   TW_INLINE static void move_quads(const Op* op, char* frame, uint8_t* base, const A* addresses,
                                    A offset) {
+#if defined(__AVX512F__)
+    if constexpr (!kStore) return load_quads(op, frame, base, addresses, offset);
+#endif
     typedef uint32_t Quad __attribute__((vector_size(16)));
     for (uint32_t l = 0; l < kLanes; l += 4) {
       Quad r[4], t[4];
