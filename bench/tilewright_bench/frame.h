@@ -32,12 +32,13 @@ void check_cuda(cudaError_t error, const char* what, const char* file, int line)
 #define TW_CUDA(call) ::tilewright::bench::check_cuda((call), #call, __FILE__, __LINE__)
 
 struct Options {
-  std::string command;             // transpose | gemm | ceilings
+  std::string command;             // transpose | gemm | gemm-steps | ceilings
   std::vector<std::string> sizes;  // --sizes 4096,8191,8190x4097
   std::vector<std::string> types;  // --types f32,bf16 (the sub-command says which it knows)
   std::vector<std::string> only;   // --only NAME,...: candidates whose name contains one of these
   std::string suite;               // --suite NAME: a named list of cases of the sub-command
   std::string json;                // --json FILE
+  std::string plot;                // --plot FILE.svg
   int samples = 15;                // --samples N
   double max_seconds = 0;          // --seconds S: start no case after S seconds (0: no limit)
   bool verify_only = false;        // --verify: check every candidate, time nothing
@@ -126,6 +127,12 @@ void print_case(const Case& c);
 bool write_json(const std::string& path, const Options& options, const Card& before,
                 const Card& after, const std::vector<Case>& cases);
 
+// A bar a candidate, as long as its share of the case's highest rate: on the terminal after a run
+// (of at most kMostBars cases), and as SVG. False when the file cannot be written.
+constexpr size_t kMostBars = 40;
+void print_bars(const std::vector<Case>& cases);
+bool write_plot(const std::string& path, const Card& card, const std::vector<Case>& cases);
+
 // Seconds since the program started.
 double elapsed_seconds();
 // True when --seconds has run out.
@@ -134,6 +141,7 @@ bool out_of_time(const Options& options);
 // Sub-commands. Return the exit status: 0, or 1 when a check failed.
 int run_transpose(const Options& options, std::vector<Case>& cases);
 int run_gemm(const Options& options, std::vector<Case>& cases);
+int run_gemm_steps(const Options& options, std::vector<Case>& cases);
 int run_ceilings(const Options& options, std::vector<Case>& cases);
 
 }  // namespace tilewright::bench

@@ -1,4 +1,4 @@
-// tilewright-bench transpose|gemm|ceilings: measures this library on the GPU at hand.
+// tilewright-bench transpose|gemm|gemm-steps|ceilings: measures this library on the GPU at hand.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace {
 
 constexpr char kUsage[] =
-    "usage: tilewright-bench transpose|gemm|ceilings [options]\n"
+    "usage: tilewright-bench transpose|gemm|gemm-steps|ceilings [options]\n"
     "  --sizes 4096,8190x4097,...  shapes (N, MxN, or MxNxK); default: the suite's\n"
     "  --types f32,bf16,...        element types; default: the suite's\n"
     "  --suite NAME                a named list of cases of the sub-command\n"
@@ -18,6 +18,7 @@ constexpr char kUsage[] =
     "  --seconds S                 start no further case after S seconds\n"
     "  --verify                    check results, time nothing\n"
     "  --json FILE                 write the results\n"
+    "  --plot FILE.svg             draw them\n"
     "exit status: 0, 1 when a result was wrong, 2 usage, 3 CUDA error\n";
 
 std::vector<std::string> split(const char* text) {
@@ -66,6 +67,8 @@ int main(int argc, char** argv) {
       options.suite = value;
     else if (flag == "--json")
       options.json = value;
+    else if (flag == "--plot")
+      options.plot = value;
     else if (flag == "--samples")
       options.samples = std::max(1, std::atoi(value));
     else if (flag == "--seconds")
@@ -79,6 +82,7 @@ int main(int argc, char** argv) {
   int (*command)(const Options&, std::vector<Case>&) = nullptr;
   if (options.command == "transpose") command = run_transpose;
   if (options.command == "gemm") command = run_gemm;
+  if (options.command == "gemm-steps") command = run_gemm_steps;
   if (options.command == "ceilings") command = run_ceilings;
   if (!command) {
     std::fprintf(stderr, "unknown sub-command %s\n%s", options.command.c_str(), kUsage);
@@ -101,6 +105,11 @@ int main(int argc, char** argv) {
       if (!o.error.empty()) status = 1;
   if (!options.json.empty() && !write_json(options.json, options, before, after, cases)) {
     std::fprintf(stderr, "cannot write %s\n", options.json.c_str());
+    return 2;
+  }
+  print_bars(cases);
+  if (!options.plot.empty() && !write_plot(options.plot, before, cases)) {
+    std::fprintf(stderr, "cannot write %s\n", options.plot.c_str());
     return 2;
   }
   return status;

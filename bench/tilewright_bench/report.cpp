@@ -125,7 +125,10 @@ bool write_json(const std::string& path, const Options& options, const Card& bef
                "4x L2, candidates "
                "interleaved in turning order, median of %d samples; random data; %s checked before "
                "timing\",\n \"cases\": [\n",
-               options.samples, options.command == "gemm" ? "sampled rows" : "every element");
+               options.samples,
+               options.command == "gemm"         ? "sampled rows"
+               : options.command == "gemm-steps" ? "sampled elements"
+                                                 : "every element");
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
     std::fprintf(f, "  {\"name\": %s, \"unit\": %s, \"work\": %.0f", quoted(c.name).c_str(),

@@ -4,7 +4,8 @@
 //   squares   large squares of each element size           ragged   odd sizes, strips,
 //   sub-matrices, batches small     up to 1024 x 1024                             permute  image,
 //   attention, contraction layouts inplace   square and rectangular                        verify
-//   many odd shapes and alignments, checks only
+//   many odd shapes and alignments, checks only            ladder   every step of kernels/transpose
+//   overhead  host time of a call beside a bare launch
 // Default: squares, ragged, small.
 #include <cublas_v2.h>
 
@@ -15,6 +16,8 @@
 
 #include "copy.h"
 #include "frame.h"
+#include "ladder.h"
+#include "overhead.h"
 #include "tilewright/transpose.h"
 
 namespace tilewright::bench {
@@ -179,7 +182,8 @@ __global__ void finite_kernel(
     words[i] &= 0xbfffffffu;
 }
 
-void run_shape(int element, Shape s, const Options& options, std::vector<Case>& cases) {
+void run_shape(int element, Shape s, const Options& options, std::vector<Case>& cases,
+               bool ladder = false) {
   if (out_of_time(options)) return;
   const int64_t ld_in = s.ld_in ? s.ld_in : s.cols, ld_out = s.ld_out ? s.ld_out : s.rows;
   const int64_t in_matrix = (s.rows - 1) * ld_in + s.cols,
@@ -219,7 +223,7 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
   auto checked = [&](auto launch) {
     return [&, launch]() -> std::string {
       out.fill(0x5a);
-      launch(0, nullptr);
+      launch(0, cudaStreamPerThread);
       TW_CUDA(cudaDeviceSynchronize());
       std::string error = compare(source(0), target(0), element, strides);
       if (!error.empty()) return error;
@@ -277,6 +281,18 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
         TW_CUDA(cudaGetLastError());
       });
   }
+  if (ladder && ld_in == s.cols && ld_out == s.rows && s.batch == 1)
+    for (const TransposeLadderStep& step : transpose_ladder()) {
+      if (step.element_bytes != element) continue;
+      auto launch = [&](int slot, cudaStream_t stream) {
+        step.launch(source(slot), target(slot), int(s.rows), int(s.cols), stream);
+        TW_CUDA(cudaGetLastError());
+      };
+      if (step.copies)
+        candidates.push_back({step.name, launch, nullptr, true});
+      else
+        add(step.name.c_str(), launch);
+    }
   measure(c, candidates, options);
   print_case(c);
   cases.push_back(c);
@@ -487,6 +503,12 @@ int run_transpose(const Options& options, std::vector<Case>& cases) {
       for (int64_t n : {128, 256, 512, 1024}) run_shape(e, {"", n, n}, options, cases);
       run_shape(e, {"", 1000, 1000}, options, cases);
     }
+  if (wants(options, "ladder", false))
+    for (int e : {4, 1}) {
+      if (!type_selected(options, e)) continue;
+      for (int64_t n : {4096, 8192, 8191}) run_shape(e, {"", n, n}, options, cases, true);
+    }
+  if (wants(options, "overhead", false)) run_overhead(options, cases);
   if (wants(options, "permute", false))
     for (const Permutation& p : kPermutations) run_permutation(p, options, cases);
   if (wants(options, "inplace", false))

@@ -1,12 +1,10 @@
 // Transpose step 06: 16-byte accesses on both sides, bytes transposed in registers.
 //
 // Change:  elements of one byte; a thread loads 16 bytes of each of four rows, transposes 4 x 4
-// bytes at
-//          a time with eight byte permutes, and shared memory holds whole words of one output row.
-//          Its 16-byte chunk k lies at k ^ (vector of the column mod 8).
+//          bytes at a time with eight byte permutes, and shared memory holds whole words of one
+//          output row. Its 16-byte chunk k lies at k ^ (vector of the column mod 8).
 // Why:     with a byte per access a warp moves one sector per request; every instruction now moves
-// 16
-//          times as much, and the swizzle keeps both sides of shared memory free of conflicts.
+//          16 times as much, and the swizzle keeps both sides of shared memory free of conflicts.
 // Expect:  m=256 n=256
 //   requests_ld              128
 //   sectors_ld               2048
@@ -20,9 +18,8 @@
 //   shared_wavefronts_st     512
 //   shared_excess_wavefronts 0
 // Limits:  rows of both matrices on 16 bytes; sizes that break this take SkewedTile, which shifts
-// vectors
-//          in registers and cuts each output row at its own sectors.
-// Next:    the choice of the tile by shape and alignment: tilewright/transpose.h, `explain`.
+//          vectors in registers and cuts each output row at its own sectors.
+// Next:    07_chosen_by_rule takes the tile that fits the shape.
 #include <cstdint>
 
 #include "../common/transpose_program.h"

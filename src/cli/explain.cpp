@@ -6,8 +6,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/gemm_model.h"
+#include "transpose/permute_plan.h"
+#include "transpose/transpose_plan.h"
 
 namespace tw::cli {
 namespace {
@@ -54,12 +57,101 @@ void explain(const GemmOptions& o) {
   }
 }
 
+// Addresses far apart, so that nothing overlaps; offsets are bytes past a boundary of 256.
+constexpr uint64_t kInAddress = 1 << 16, kOutAddress = uint64_t{1} << 62;
+
+struct TransposeOptions {
+  tilewright::plan::TransposeProblem problem;
+  tilewright::plan::DeviceLimits device;
+  uint64_t in_offset = 0, out_offset = 0;
+};
+
+void explain(TransposeOptions o) {
+  auto& p = o.problem;
+  if (p.ld_in == 0) p.ld_in = p.cols;
+  if (p.ld_out == 0) p.ld_out = p.rows;
+  if (p.stride_in == 0) p.stride_in = p.rows * p.ld_in;
+  if (p.stride_out == 0) p.stride_out = p.cols * p.ld_out;
+  p.in_address = kInAddress + o.in_offset;
+  p.out_address = kOutAddress + o.out_offset;
+  if (tilewright::Status status = tilewright::plan::validate(p); !status.ok()) {
+    std::fprintf(stderr, "tilewright explain transpose: %s %s\n", status.argument, status.message);
+    throw CLI::RuntimeError(2);
+  }
+  std::fputs(tilewright::plan::explain(p, o.device).c_str(), stdout);
+}
+
+struct PermuteOptions {
+  std::vector<int64_t> sizes;
+  std::vector<int> order;
+  int element_bytes = 4;
+};
+
+void explain(const PermuteOptions& o) {
+  if (o.sizes.size() != o.order.size()) {
+    std::fputs("tilewright explain permute: --sizes and --order differ in length\n", stderr);
+    throw CLI::RuntimeError(2);
+  }
+  tilewright::plan::PermutePlan plan;
+  const int dims = int(o.sizes.size());
+  if (tilewright::Status status = tilewright::plan::reduce_permute(
+          kInAddress, kOutAddress, dims, o.sizes.data(), o.order.data(), o.element_bytes, plan);
+      !status.ok()) {
+    std::fprintf(stderr, "tilewright explain permute: %s %s\n", status.argument, status.message);
+    throw CLI::RuntimeError(2);
+  }
+  std::fputs(tilewright::plan::explain_permute(dims, o.sizes.data(), o.order.data(),
+                                               o.element_bytes, tilewright::plan::DeviceLimits{})
+                 .c_str(),
+             stdout);
+}
+
+void add_transpose(CLI::App& explain_command) {
+  CLI::App* command = explain_command.add_subcommand(
+      "transpose", "Out of place: the kernel and its tiles, and why not the others");
+  auto o = std::make_shared<TransposeOptions>();
+  auto& p = o->problem;
+  const auto size = CLI::NonNegativeNumber;
+  command->add_option("--rows", p.rows, "Rows of the input")->required()->check(size);
+  command->add_option("--cols", p.cols, "Columns of the input")->required()->check(size);
+  command->add_option("--element-bytes", p.element_bytes, "1, 2, 4, 8 or 16 (default 4)")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16}));
+  command->add_option("--ld-in", p.ld_in, "Elements from row to row (default: no gaps)");
+  command->add_option("--ld-out", p.ld_out, "The same of the output");
+  command->add_option("--batch", p.batch, "Matrices of one shape")->check(size);
+  command->add_option("--stride-in", p.stride_in, "Elements from matrix to matrix");
+  command->add_option("--stride-out", p.stride_out, "The same of the output");
+  command->add_option("--offset-in", o->in_offset, "Bytes of the input past a boundary of 256");
+  command->add_option("--offset-out", o->out_offset, "The same of the output");
+  command->add_option("--sms", o->device.sm_count, "Multiprocessors (default 132, an H200)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->callback([o] { explain(*o); });
+}
+
+void add_permute(CLI::App& explain_command) {
+  CLI::App* command = explain_command.add_subcommand(
+      "permute", "What a permutation comes down to: a copy, runs, or transposes");
+  auto o = std::make_shared<PermuteOptions>();
+  command->add_option("--sizes", o->sizes, "Sizes of the input, the last contiguous: 32,3,512,512")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--order", o->order, "Input dimension of each output dimension: 0,2,3,1")
+      ->required()
+      ->delimiter(',');
+  command->add_option("--element-bytes", o->element_bytes, "1, 2, 4, 8 or 16 (default 4)")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16}));
+  command->callback([o] { explain(*o); });
+}
+
 }  // namespace
 
 void add_explain_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("explain", "Which GPU kernel the library takes, and why; needs no GPU");
   command->require_subcommand(1);
+  add_transpose(*command);
+  add_permute(*command);
   CLI::App* gemm =
       command->add_subcommand("gemm", "D = A * B: predicted times of all kernels (H200)");
   auto options = std::make_shared<GemmOptions>();

@@ -1,4 +1,5 @@
-// `tilewright explain gemm`: which kernel the GPU library takes for a problem, and why.
+// `tilewright explain transpose|permute|gemm`: which kernel the GPU library takes for a problem, and
+// why.
 #pragma once
 
 namespace CLI {

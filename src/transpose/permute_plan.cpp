@@ -117,10 +117,29 @@ Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes,
   return {};
 }
 
-std::string explain_permute(int dims, const int64_t* sizes, const int* order, int element_bytes) {
+TransposeProblem transposes_of(const PermutePlan& plan, uint64_t in, uint64_t out) {
+  TransposeProblem problem;
+  problem.element_bytes = plan.element_bytes;
+  problem.rows = plan.rows;
+  problem.cols = plan.cols;
+  problem.ld_in = plan.ld_in;
+  problem.ld_out = plan.ld_out;
+  problem.batch_dims = plan.dims;
+  for (int i = 0; i < plan.dims; ++i) {
+    problem.batch *= plan.extent[i];
+    problem.stride_in |= plan.stride_in[i];
+    problem.stride_out |= plan.stride_out[i];
+  }
+  problem.in_address = in;
+  problem.out_address = out;
+  return problem;
+}
+
+std::string explain_permute(int dims, const int64_t* sizes, const int* order, int element_bytes,
+                            const DeviceLimits& device) {
+  constexpr uint64_t kIn = 256, kOut = uint64_t(1) << 62;
   PermutePlan p;
-  if (Status status = reduce_permute(256, uint64_t(1) << 62, dims, sizes, order, element_bytes, p);
-      !status.ok())
+  if (Status status = reduce_permute(kIn, kOut, dims, sizes, order, element_bytes, p); !status.ok())
     return std::string("refused: ") + status.argument + " " + status.message + "\n";
   std::string text;
   switch (p.kind) {
@@ -137,7 +156,9 @@ std::string explain_permute(int dims, const int64_t* sizes, const int* order, in
       break;
   }
   for (int i = 0; i < p.dims; ++i) text += (i ? " x " : ", batch ") + std::to_string(p.extent[i]);
-  return text + "\n";
+  text += "\n";
+  if (p.kind == PermuteKind::kTranspose) text += explain(transposes_of(p, kIn, kOut), device);
+  return text;
 }
 
 }  // namespace tilewright::plan

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tilewright/status.h"
+#include "transpose/transpose_plan.h"
 
 namespace tilewright::plan {
 
@@ -34,7 +35,12 @@ struct PermutePlan {
 Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes, const int* order,
                       int element_bytes, PermutePlan& plan);
 
-// The reduction in words.
-std::string explain_permute(int dims, const int64_t* sizes, const int* order, int element_bytes);
+// The transposes that a plan of kind kTranspose asks for: the problem that choose() and explain()
+// take. Strides are or-ed together: good for alignment only. `count`: how many.
+TransposeProblem transposes_of(const PermutePlan& plan, uint64_t in, uint64_t out);
+
+// The reduction in words, and the choice of the transposes' kernel.
+std::string explain_permute(int dims, const int64_t* sizes, const int* order, int element_bytes,
+                            const DeviceLimits& device);
 
 }  // namespace tilewright::plan

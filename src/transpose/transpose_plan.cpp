@@ -70,6 +70,15 @@ struct Notes {
   }
 };
 
+// The vectors of a narrow strip: its stream is dense; the rows of the other side start on 16 bytes.
+bool narrow_aligned(const TransposeProblem& p, bool tall) {
+  const int64_t pitch = tall ? p.ld_out : p.ld_in;
+  auto misfit = [&](int64_t elements) { return elements * p.element_bytes % 16 != 0; };
+  return (p.in_address | p.out_address) % 16 == 0 && !misfit(pitch) &&
+         (tall ? p.cols : p.rows) > 1 &&
+         !(p.batch > 1 && (misfit(p.stride_in) || misfit(p.stride_out)));
+}
+
 TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, const Notes& notes) {
   TransposePlan plan;
   const int e = p.element_bytes;
@@ -91,6 +100,7 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     notes.taken(TransposeKernel::kElement,
                 "a pointer is not a multiple of the element: elements move in pieces");
     plan.kernel = TransposeKernel::kElement;
+    plan.in_pieces = true;
     tile_by(plan, p, kElementTile, kElementTile, 256, 0);
     return plan;
   }
@@ -134,11 +144,28 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
   notes.rejected(TransposeKernel::kSmall,
                  p.batch > 1 ? "a matrix fills most of a tile, or none" : "one matrix");
 
-  // Strips: the short side is less than half of what a tile would take.
-  const bool tall = p.ld_in == p.cols && p.cols * e <= 128 && p.rows > p.cols;
-  const bool wide = p.ld_out == p.rows && p.rows * e <= 128 && p.cols >= p.rows;
+  // Strips: one side is short, and that side's stream has no gaps.
+  const bool tall = p.ld_in == p.cols && p.cols * e <= 128 && p.rows >= 4 * p.cols;
+  const bool wide = p.ld_out == p.rows && p.rows * e <= 128 && p.cols >= 4 * p.rows;
   if (tall || wide) {
     const int64_t short_side = tall ? p.cols : p.rows, long_side = tall ? p.rows : p.cols;
+    if (e < 16 && short_side <= kNarrowest && narrow_aligned(p, tall)) {
+      plan.kernel = TransposeKernel::kNarrow;
+      notes.taken(plan.kernel,
+                  "two to eight columns or rows, vectors aligned: transposed in registers");
+      plan.threads = kNarrowWarps * 32;
+      const int long_tile = kNarrowWarps * 32 * (16 / e);
+      plan.tile_rows = tall ? long_tile : int(p.rows);
+      plan.tile_cols = tall ? int(p.cols) : long_tile;
+      plan.tiles_rows = ceil_div(p.rows, plan.tile_rows);
+      plan.tiles_cols = ceil_div(p.cols, plan.tile_cols);
+      plan.tiles = plan.tiles_rows * plan.tiles_cols;
+      return plan;
+    }
+    notes.rejected(TransposeKernel::kNarrow,
+                   short_side > kNarrowest ? "more than eight columns or rows"
+                   : e == 16               ? "elements are vectors themselves"
+                                           : "a row or a matrix does not start on 16 bytes");
     // The long side of a tile: whole 128-byte lines, kStripBytes of data, at least four tiles an SM
     // if there are that many.
     const int log_line = log2_floor(128 / e);
@@ -162,15 +189,34 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     return plan;
   }
   notes.rejected(TransposeKernel::kTall,
-                 "rows are longer than 128 bytes, or there are gaps between them");
+                 "rows are longer than 128 bytes or a quarter of the height, or have gaps");
   notes.rejected(TransposeKernel::kWide,
-                 "output rows are longer than 128 bytes, or there are gaps between them");
+                 "output rows are longer than 128 bytes or a quarter of the height, or have gaps");
 
-  if (aligned_to(p, 16)) {
+  // Grids of a few tiles are bound by the latency of one, so that the tile of fewest instructions
+  // wins. `squares`: of 32 x 32 elements. The limits are from sizes of 128 to 2048 on an H200.
+  const int64_t squares = ceil_div(p.rows, 32) * ceil_div(p.cols, 32) * p.batch;
+  const bool vectors = aligned_to(p, 16);
+  const bool words = e == 1 && aligned_to(p, 4);
+  if (squares <= device.sm_count * (vectors || words ? 2 : 8) && !(vectors && e >= 4)) {
+    notes.taken(TransposeKernel::kElement,
+                "too few tiles to fill the device: 32 x 32 elements each");
+    plan.kernel = TransposeKernel::kElement;
+    tile_by(plan, p, kElementTile, kElementTile, 256, 0);
+    return plan;
+  }
+  if (words && squares <= device.sm_count * 16) {
+    notes.taken(TransposeKernel::kWord, "a few tiles an SM: words on both sides, small tiles");
+    plan.kernel = TransposeKernel::kWord;
+    tile_by(plan, p, kWordTile.rows, kWordTile.cols, kWordTile.threads, 0);
+    return plan;
+  }
+  notes.rejected(TransposeKernel::kElement, "enough tiles to fill the device");
+  if (vectors) {
     plan.kernel = TransposeKernel::kVector;
     TileConfig config = kVectorTiles[size_index(e)];
     const int64_t tiles = ceil_div(p.rows, config.rows) * ceil_div(p.cols, config.cols) * p.batch;
-    if (tiles < int64_t(device.sm_count) * (e == 16 ? 1 : 4)) {
+    if (tiles < int64_t(device.sm_count) * (e >= 8 ? 8 : 4)) {
       plan.small_tile = true;
       config = kSmallVectorTiles[size_index(e)];
     }
@@ -193,26 +239,18 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     notes.taken(plan.kernel,
                 "aligned vectors to shared memory as they are, output rows cut at their sectors");
     const RawConfig config = kRawTiles[size_index(e) - 2];
-    tile_by(plan, p, config.out_bytes / e, (config.row_vectors - (e < 16)) * (16 / e),
-            config.threads, config.align / e);
-  }
-  // A grid of a few tiles is bound by the latency of one: smaller tiles, spread over more SMs.
-  if (plan.kernel != TransposeKernel::kVector && e <= 4 &&
-      plan.tiles * p.batch < int64_t(device.sm_count)) {
-    notes.taken(TransposeKernel::kElement,
-                "instead: too few tiles to fill the device, so 32 x 32 elements each");
-    plan = TransposePlan{};
-    plan.kernel = TransposeKernel::kElement;
-    tile_by(plan, p, kElementTile, kElementTile, 256, 0);
-    return plan;
+    // Columns are dealt out evenly: 257 of them are five tiles of 52, not four of 60 and one of 17.
+    const int most = (config.row_vectors - (e < 16)) * (16 / e);
+    const int even = int(ceil_div(p.cols, ceil_div(p.cols, most)));
+    tile_by(plan, p, config.out_bytes / e, even, config.threads, config.align / e);
   }
   // Tiles are walked down the rows: CTAs that run together then write neighbouring pieces of the
   // same output rows, which is what device memory rewards (2 to 4 % over any walk that favours the
   // input). Ragged rows share memory lines with the tile beside: two columns of tiles together, or
   // all of a narrow matrix.
-  plan.log_column_group = plan.kernel == TransposeKernel::kVector ? 0
-                          : plan.tiles_cols <= 8                  ? 3
-                                                                  : 1;
+  plan.column_group = plan.kernel == TransposeKernel::kVector ? 1
+                      : plan.tiles_cols <= 16                 ? int(plan.tiles_cols)
+                                                              : 2;
   return plan;
 }
 
@@ -225,10 +263,12 @@ const char* to_string(TransposeKernel kernel) {
     case TransposeKernel::kVector: return "vector tile";
     case TransposeKernel::kRaw: return "raw tile";
     case TransposeKernel::kSkewed: return "skewed tile";
+    case TransposeKernel::kNarrow: return "narrow strip";
     case TransposeKernel::kTall: return "tall strip";
     case TransposeKernel::kWide: return "wide strip";
     case TransposeKernel::kPacked: return "packed batch";
     case TransposeKernel::kSmall: return "small matrices";
+    case TransposeKernel::kWord: return "word tile";
     case TransposeKernel::kElement: return "element tile";
   }
   return "?";
@@ -292,7 +332,8 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
                      std::to_string(p.element_bytes) + "-byte elements, ld_in " +
                      std::to_string(p.ld_in) + ", ld_out " + std::to_string(p.ld_out) +
                      (p.batch == 1 ? "" : ", batch of " + std::to_string(p.batch)) + "\n";
-  if (Status status = validate(p); !status.ok())
+  // The strides of several dimensions are or-ed together: nothing to validate.
+  if (Status status = p.batch_dims > 1 ? Status{} : validate(p); !status.ok())
     return text + "  refused: " + status.argument + " " + status.message + "\n";
   const TransposePlan plan = decide(p, device, Notes{&text});
   if (plan.tiles) {
@@ -309,7 +350,7 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
   }
   if (plan.kernel == TransposeKernel::kVector || plan.kernel == TransposeKernel::kRaw ||
       plan.kernel == TransposeKernel::kSkewed)
-    text += "  order: down the rows, " + std::to_string(1 << plan.log_column_group) +
+    text += "  order: down the rows, " + std::to_string(plan.column_group) +
             " tile column(s) at a time, so that CTAs running together write neighbouring bytes\n";
   const int64_t bytes = 2 * p.rows * p.cols * p.element_bytes * p.batch;
   text += "  bytes moved at least: " + std::to_string(bytes) +

@@ -31,10 +31,12 @@ enum class TransposeKernel {
   kVector,
   kRaw,
   kSkewed,
+  kNarrow,
   kTall,
   kWide,
   kPacked,
   kSmall,
+  kWord,
   kElement
 };
 const char* to_string(TransposeKernel kernel);
@@ -56,7 +58,7 @@ constexpr TileConfig kVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 256, 1}, {32, 32, 256, 1}};
 // The same for grids that would not fill the device with the tiles above.
 constexpr TileConfig kSmallVectorTiles[kSizes] = {
-    {128, 128, 256, 1}, {64, 64, 128, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {8, 8, 32, 1}};
+    {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (skewed_tile.cuh); rows are the ones loaded.
 constexpr TileConfig kSkewedTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
 // Any alignment, 4 to 16 bytes (raw_tile.cuh).
@@ -65,22 +67,26 @@ struct RawConfig {
 };
 constexpr RawConfig kRawTiles[3] = {
     {16, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 0}};
+// Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
+constexpr int kNarrowest = 8, kNarrowWarps = 8;
+// Small grids of 1-byte elements on 4 bytes (word_tile.cuh).
+constexpr TileConfig kWordTile = {64, 64, 256, 1};
 constexpr int kStripThreads = 256;
 constexpr int kStripBytes =
     16384;  // what a strip or a pack of small matrices aims at in shared memory
 constexpr int kMaxShared = 48 * 1024;  // no opt-in needed
-constexpr int kElementTile =
-    32;  // element_tile.cuh: 32 x 32, any alignment; also grids of a few tiles
+constexpr int kElementTile = 32;  // element_tile.cuh: 32 x 32, any alignment; grids of a few tiles
 
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kNothing;
   bool small_tile = false;           // kVector: kSmallVectorTiles
+  bool in_pieces = false;            // kElement: pointers are no multiples of the element
   int tile_rows = 0, tile_cols = 0;  // elements a tile advances by
   int threads = 0;
   int shared_bytes = 0;                    // dynamic; 0: the kernel's own
   int64_t tiles_rows = 0, tiles_cols = 0;  // of one matrix
   int64_t tiles = 0;                       // of one matrix (kPacked, kSmall: of the batch)
-  int log_column_group = 0;                // log2 of the tile columns walked together (see choose)
+  int column_group = 1;                    // tile columns walked together (see choose)
   int log_long = 0;                        // kTall, kWide: log2 of the tile's long side
   int per_tile = 0;                        // kPacked, kSmall: matrices in a tile
 };

@@ -67,12 +67,8 @@ Status permute(const void* in, void* out, int dims, const int64_t* sizes, const 
     return error == cudaSuccess ? Status{} : detail::launch_failed(error);
   }
   detail::BatchDims batch;
-  int64_t count = 1, or_in = 0, or_out = 0;
-  for (int i = 0; i < p.dims; ++i) {
-    count *= p.extent[i];
-    or_in |= p.stride_in[i];
-    or_out |= p.stride_out[i];
-  }
+  int64_t count = 1;
+  for (int i = 0; i < p.dims; ++i) count *= p.extent[i];
   if (count > 2147483647 || p.run > 2147483647)
     return {StatusCode::kUnsupported, "sizes", "more than 2^31 - 1 matrices or runs", 0};
   batch.count = p.dims;
@@ -98,18 +94,7 @@ Status permute(const void* in, void* out, int dims, const int64_t* sizes, const 
         return detail::run_runs<detail::Vector>(in, out, p, batch, stream);
     }
   }
-  plan::TransposeProblem problem;
-  problem.element_bytes = p.element_bytes;
-  problem.rows = p.rows;
-  problem.cols = p.cols;
-  problem.ld_in = p.ld_in;
-  problem.ld_out = p.ld_out;
-  problem.batch = count;
-  problem.batch_dims = p.dims;
-  problem.stride_in = or_in;
-  problem.stride_out = or_out;
-  problem.in_address = in_address;
-  problem.out_address = out_address;
+  const plan::TransposeProblem problem = plan::transposes_of(p, in_address, out_address);
   const plan::TransposePlan plan = plan::choose(problem, detail::device_limits());
   return detail::run_transpose(problem, plan, batch, stream);
 }

@@ -20,12 +20,20 @@
 
 namespace tilewright::detail {
 
-// 16 bytes from global to shared memory, asynchronously on the GPU; wait_copies() before the
-// barrier. kPrefetch: L2 fetches that many bytes around (0, 128 or 256).
-template <int kPrefetch> TW_DEVICE void copy_async(char* shared, const char* p) {
+// How 16 bytes come from global to shared memory: through registers and the first-level cache, or
+// asynchronously, past it (kAsync) or through it (kAsyncCached).
+enum class Copy { kRegisters, kAsync, kAsyncCached };
+
+// Asynchronously; wait_copies() before the barrier. kPrefetch: L2 fetches that many bytes around
+// (0, 128 or 256).
+template <Copy kCopy, int kPrefetch> TW_DEVICE void copy_async(char* shared, const char* p) {
 #ifdef __CUDA_ARCH__
   const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
-  if constexpr (kPrefetch == 256)
+  if constexpr (kCopy == Copy::kAsyncCached && kPrefetch == 128)
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(p) : "memory");
+  else if constexpr (kCopy == Copy::kAsyncCached)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(p) : "memory");
+  else if constexpr (kPrefetch == 256)
     asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(p) : "memory");
   else if constexpr (kPrefetch == 128)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(p) : "memory");
@@ -41,8 +49,25 @@ TW_DEVICE void wait_copies() {
 #endif
 }
 
+// Elements of kElement bytes side by side in one vector.
+template <int kElement>
+TW_DEVICE Vector pack_vector(const typename Unsigned<kElement>::Type (&x)[16 / kElement]) {
+  Vector v;
+  if constexpr (kElement == 16) {
+    v = x[0];
+  } else if constexpr (kElement == 8) {
+    v.word[0] = uint32_t(x[0]), v.word[1] = uint32_t(x[0] >> 32);
+    v.word[2] = uint32_t(x[1]), v.word[3] = uint32_t(x[1] >> 32);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v.word[i] = x[i];
+  }
+  return v;
+}
+
 template <int kElement, int kRowVectors, int kOutBytes, int kThreads, int kAlign = 32,
-          int kPrefetch = 0, Cache kStore = Cache::kDefault>
+          int kPrefetch = 0, Copy kCopy = Copy::kRegisters, Cache kLoad = Cache::kDefault,
+          Cache kStore = Cache::kDefault>
 struct RawTile {
   using Item = typename Unsigned<kElement>::Type;
   static constexpr int kPerVector = 16 / kElement;
@@ -58,6 +83,7 @@ struct RawTile {
       kDataBytes + kLoadedRows * 4;  // then the table of row offsets
   static constexpr int kOutChunks = kOutBytes / 16;
   static constexpr int kRowStep = kThreads / kRowVectors;  // rows the threads load at once
+  static constexpr int kBatch = 4;                         // vectors of a thread in flight
   static constexpr int kChunkGroups = kOutChunks / 8;
   static constexpr int kColumnStep = kThreads / kOutChunks;  // columns the threads store at once
   static_assert(kElement >= 4, "narrower elements are transposed in registers");
@@ -88,7 +114,7 @@ struct RawTile {
       load_rows<true>(thread, shared, m, base, first_row, first_col);
     else
       load_rows<false>(thread, shared, m, base, first_row, first_col);
-    wait_copies();
+    if constexpr (kCopy != Copy::kRegisters) wait_copies();
   }
 
   // `tile_row`: index of the tile along rows; out: element (0, 0) of the output.
@@ -113,23 +139,40 @@ struct RawTile {
     int row = thread / kRowVectors;
     const char* p = base + row * m.row_bytes;
     const int64_t step = kRowStep * m.row_bytes;
-#pragma unroll 4
-    for (; row < kLoadedRows; row += kRowStep, p += step) {
-      const int offset = vector * 16 - int(uint32_t(reinterpret_cast<uintptr_t>(p)) & 15);
-      if (offset >= tail) continue;
-      const char* from = p + offset;
-      char* to = shared + row_offset(row) + vector * 16;
-      if (kInside) {
-        copy_async<kPrefetch>(to, from);
-      } else if (first_row + row >= 0 && first_row + row < m.rows) {
-        if (from >= begin && from + 16 <= end) {
-          copy_async<kPrefetch>(to, from);
-        } else if constexpr (kElement < 16) {
+    for (; row < kLoadedRows; row += kBatch * kRowStep) {
+      Vector held[kBatch]{};
+      bool whole[kBatch];
+      int at[kBatch];
 #pragma unroll
-          for (int e = 0; e < kPerVector; ++e)
-            if (from + e * kElement >= begin && from + e * kElement < end)
-              store<Item>(to + e * kElement, detail::load<Item>(from + e * kElement));
+      for (int b = 0; b < kBatch; ++b, p += step) {
+        const int this_row = row + b * kRowStep;
+        const int offset = vector * 16 - int(uint32_t(reinterpret_cast<uintptr_t>(p)) & 15);
+        const char* from = p + offset;
+        at[b] = row_offset(this_row) + vector * 16;
+        whole[b] = offset < tail && this_row < kLoadedRows;
+        if (!kInside && whole[b]) {
+          const bool exists = first_row + this_row >= 0 && first_row + this_row < m.rows;
+          whole[b] = exists && from >= begin && from + 16 <= end;
+          if constexpr (kElement < 16) {
+            if (exists && !whole[b]) {
+#pragma unroll
+              for (int e = 0; e < kPerVector; ++e)
+                if (from + e * kElement >= begin && from + e * kElement < end)
+                  store<Item>(shared + at[b] + e * kElement,
+                              detail::load<Item>(from + e * kElement));
+            }
+          }
         }
+        if (!whole[b]) continue;
+        if constexpr (kCopy == Copy::kRegisters)
+          held[b] = load_vector<kLoad>(from);
+        else
+          copy_async<kCopy, kPrefetch>(shared + at[b], from);
+      }
+      if constexpr (kCopy == Copy::kRegisters) {
+#pragma unroll
+        for (int b = 0; b < kBatch; ++b)
+          if (whole[b]) store_vector(shared + at[b], held[b]);
       }
     }
   }
@@ -167,27 +210,13 @@ struct RawTile {
           x[e] = Item{};
       }
       if (kComplete || (r >= 0 && r + kPerVector <= m.rows)) {
-        store_vector<kStore>(target, pack(x));
+        store_vector<kStore>(target, pack_vector<kElement>(x));
       } else {
 #pragma unroll
         for (int e = 0; e < kPerVector; ++e)
           if (r + e >= 0 && r + e < m.rows) store<Item>(target + e * kElement, x[e]);
       }
     }
-  }
-
-  TW_DEVICE static Vector pack(const Item (&x)[kPerVector]) {
-    Vector v;
-    if constexpr (kElement == 16) {
-      v = x[0];
-    } else if constexpr (kElement == 8) {
-      v.word[0] = uint32_t(x[0]), v.word[1] = uint32_t(x[0] >> 32);
-      v.word[2] = uint32_t(x[1]), v.word[3] = uint32_t(x[1] >> 32);
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) v.word[i] = x[i];
-    }
-    return v;
   }
 };
 

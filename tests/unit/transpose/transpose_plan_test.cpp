@@ -82,8 +82,14 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(1, 511, 511)), TransposeKernel::kElement);  // 12 tiles on 132 SMs
   EXPECT_EQ(kernel(problem(4, 8191, 8191)), TransposeKernel::kRaw);
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kSkewed);
-  EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kTall);
-  EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kWide);
+  EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
+  EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kNarrow);
+  EXPECT_EQ(kernel(problem(4, (1 << 20) + 1, 3)), TransposeKernel::kTall);  // rows not on 16 bytes
+  EXPECT_EQ(kernel(problem(4, 3, (1 << 20) + 1)), TransposeKernel::kWide);
+  EXPECT_EQ(kernel(problem(16, 1 << 20, 3)), TransposeKernel::kTall);  // elements are vectors
+  EXPECT_EQ(kernel(problem(1, 128, 128)), TransposeKernel::kElement);  // no strip, though 128 bytes
+  EXPECT_EQ(kernel(problem(1, 1000, 1000)), TransposeKernel::kWord);
+  EXPECT_EQ(kernel(problem(1, 1001, 1001)), TransposeKernel::kElement);
   TransposeProblem p = problem(4, 16, 16);
   p.batch = 100000;
   p.stride_in = p.stride_out = 256;

@@ -9,10 +9,13 @@
 #include <vector>
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"  // unroll is nvcc's
+#include "../../../kernels/transpose/lib/element_tile.cuh"
+#include "../../../kernels/transpose/lib/narrow_strip.cuh"
 #include "../../../kernels/transpose/lib/raw_tile.cuh"
 #include "../../../kernels/transpose/lib/skewed_tile.cuh"
 #include "../../../kernels/transpose/lib/strip_tile.cuh"
 #include "../../../kernels/transpose/lib/vector_tile.cuh"
+#include "../../../kernels/transpose/lib/word_tile.cuh"
 
 namespace tilewright::detail {
 namespace {
@@ -202,6 +205,64 @@ TEST(TransposeTile, StripsAreTheTranspose) {
   tall_and_wide<4>();
   tall_and_wide<8>();
   tall_and_wide<16>();
+}
+
+// Tiles of a few instructions: rows start on `align` elements.
+template <class Tile> void plain_shapes(int64_t align) {
+  const int e = Tile::kElementBytes;
+  auto up = [&](int64_t n) { return (n + align - 1) / align * align; };
+  for (int64_t rows : {int64_t(1), int64_t(31), int64_t(Tile::kRows), int64_t(2 * Tile::kRows + 3)})
+    for (int64_t cols : {int64_t(1), int64_t(Tile::kCols - 1), int64_t(Tile::kCols + 5)})
+      run_vector<Tile>(Problem(e, rows, cols, up(cols), up(rows) + align));
+}
+
+TEST(TransposeTile, WordAndElementTilesAreTheTranspose) {
+  plain_shapes<WordTile<1, 64, 64, 256>>(4);
+  plain_shapes<WordTile<2, 32, 64, 128>>(2);
+  plain_shapes<ElementTile<1, 256>>(1);
+  plain_shapes<ElementTile<2, 256>>(1);
+  plain_shapes<ElementTile<4, 256>>(1);
+  plain_shapes<ElementTile<8, 256, 8>>(1);
+  plain_shapes<ElementTile<8, 256, 4>>(1);
+  plain_shapes<ElementTile<16, 256, 16>>(1);
+  plain_shapes<ElementTile<16, 256, 4>>(1);
+}
+
+template <int kElement, int kWidth> void narrow() {
+  using Tile = NarrowStrip<kElement, kWidth, 1>;
+  alignas(16) static char piece[Tile::kWarpBytes];
+  constexpr int kVector = 16 / kElement;
+  for (int64_t length : {1, Tile::kLong - 1, Tile::kLong, 2 * Tile::kLong + 5})
+    for (int pad : {0, kVector}) {
+      const int64_t pitch = (length + kVector - 1) / kVector * kVector + pad;
+      auto run = [&]<bool kTall>(const Problem& p) {
+        const typename Tile::Strip s{p.in, p.out, pitch * kElement, length};
+        for (int64_t i = 0; i * Tile::kLong < length; ++i) {
+          for (int lane = 0; lane < 32; ++lane) Tile::template fill<kTall>(lane, piece, s, i);
+          for (int lane = 0; lane < 32; ++lane) Tile::template drain<kTall>(lane, piece, s, i);
+        }
+        p.expect_transposed();
+      };
+      run.template operator()<true>(Problem(kElement, length, kWidth, kWidth, pitch));
+      run.template operator()<false>(Problem(kElement, kWidth, length, pitch, kWidth));
+    }
+}
+
+template <int kElement> void narrow_widths() {
+  narrow<kElement, 2>();
+  narrow<kElement, 3>();
+  narrow<kElement, 4>();
+  narrow<kElement, 5>();
+  narrow<kElement, 6>();
+  narrow<kElement, 7>();
+  narrow<kElement, 8>();
+}
+
+TEST(TransposeTile, NarrowStripsAreTheTranspose) {
+  narrow_widths<1>();
+  narrow_widths<2>();
+  narrow_widths<4>();
+  narrow_widths<8>();
 }
 
 template <int kElement> void packed() {
