@@ -11,28 +11,28 @@
 #include "ladder.h"
 
 #define main step_main
-namespace step01 {
+namespace gemm_step01 {
 #include "gemm/01_naive.cu"
 }
-namespace step02 {
+namespace gemm_step02 {
 #include "gemm/02_tiled_16.cu"
 }
-namespace step03 {
+namespace gemm_step03 {
 #include "gemm/03_tiled_32.cu"
 }
-namespace step04 {
+namespace gemm_step04 {
 #include "gemm/04_tiled_whole_tiles_only.cu"
 }
-namespace step05 {
+namespace gemm_step05 {
 #include "gemm/05_tiled_dynamic.cu"
 }
-namespace step06 {
+namespace gemm_step06 {
 #include "gemm/06_register_tile_1d.cu"
 }
-namespace step07 {
+namespace gemm_step07 {
 #include "gemm/07_register_tile_2d.cu"
 }
-namespace step08 {
+namespace gemm_step08 {
 #include "gemm/08_vectorised.cu"
 }
 #undef main
@@ -49,15 +49,15 @@ struct Step {
 };
 
 const Step kSteps[] = {
-    {"01_naive", step01::launch},
-    {"02_tiled_16", step02::launch},
-    {"03_tiled_32", step03::launch},
-    {"04_tiled_whole_tiles_only", step04::launch, step04::kTile},
-    {"05_tiled_dynamic",
-     [](const float* a, const float* b, float* c, Shape s) { step05::launch(a, b, c, s, 32); }},
-    {"06_register_tile_1d", step06::launch},
-    {"07_register_tile_2d", step07::launch},
-    {"08_vectorised", step08::launch},
+    {"01_naive", gemm_step01::launch},
+    {"02_tiled_16", gemm_step02::launch},
+    {"03_tiled_32", gemm_step03::launch},
+    {"04_tiled_whole_tiles_only", gemm_step04::launch, gemm_step04::kTile},
+    {"05_tiled_dynamic", [](const float* a, const float* b, float* c,
+                            Shape s) { gemm_step05::launch(a, b, c, s, 32); }},
+    {"06_register_tile_1d", gemm_step06::launch},
+    {"07_register_tile_2d", gemm_step07::launch},
+    {"08_vectorised", gemm_step08::launch},
 };
 
 constexpr float kScale = 2.0f / 16777216.0f;

@@ -8,25 +8,25 @@
 #include "transpose/lib/vector_tile.cuh"
 
 #define main step_main
-namespace step01 {
+namespace transpose_step01 {
 #include "transpose/01_copy.cu"
 }
-namespace step02 {
+namespace transpose_step02 {
 #include "transpose/02_naive.cu"
 }
-namespace step03 {
+namespace transpose_step03 {
 #include "transpose/03_tiled.cu"
 }
-namespace step04 {
+namespace transpose_step04 {
 #include "transpose/04_tiled_padded.cu"
 }
-namespace step05 {
+namespace transpose_step05 {
 #include "transpose/05_tiled_xor.cu"
 }
-namespace step06 {
+namespace transpose_step06 {
 #include "transpose/06_vectorised_bytes.cu"
 }
-namespace step07 {
+namespace transpose_step07 {
 #include "transpose/07_chosen_by_rule.cu"
 }
 #undef main
@@ -44,13 +44,13 @@ void launch_step(const void* in, void* out, int rows, int cols, cudaStream_t str
 
 const std::vector<TransposeLadderStep>& transpose_ladder() {
   static const std::vector<TransposeLadderStep> steps = {
-      {"01_copy", 4, true, launch_step<float, step01::launch>},
-      {"02_naive", 4, false, launch_step<float, step02::launch>},
-      {"03_tiled", 4, false, launch_step<float, step03::launch>},
-      {"04_tiled_padded", 4, false, launch_step<float, step04::launch>},
-      {"05_tiled_xor", 4, false, launch_step<float, step05::launch>},
-      {"06_vectorised_bytes", 1, false, launch_step<uint8_t, step06::launch>},
-      {"07_chosen_by_rule", 4, false, launch_step<float, step07::launch>},
+      {"01_copy", 4, true, launch_step<float, transpose_step01::launch>},
+      {"02_naive", 4, false, launch_step<float, transpose_step02::launch>},
+      {"03_tiled", 4, false, launch_step<float, transpose_step03::launch>},
+      {"04_tiled_padded", 4, false, launch_step<float, transpose_step04::launch>},
+      {"05_tiled_xor", 4, false, launch_step<float, transpose_step05::launch>},
+      {"06_vectorised_bytes", 1, false, launch_step<uint8_t, transpose_step06::launch>},
+      {"07_chosen_by_rule", 4, false, launch_step<float, transpose_step07::launch>},
   };
   return steps;
 }
