@@ -172,7 +172,25 @@ def gemm_tiles_table(name, data):
     return rows
 
 
-KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def gemm_ladder_table(name, data):
+    """One row a step; type and what changed are read from the step itself."""
+    rows = ["| step | what changed | type | 4096 | 4095 | of cuBLASLt at 4096 | at 4095 |", "|---|---|---|--:|--:|--:|--:|"]
+    for row in data["steps"]:
+        text = (ROOT / "kernels/gemm" / f"{row['step']}.cu").read_text()
+        idea = re.search(r"^// GEMM step \d+: (.*?)\.?$", text, flags=re.M).group(1)
+        kind = "bf16" if "launch_bf16" in text else "f32"
+        cells = []
+        for size in ("4096", "4095"):
+            best = data["cublas"].get(f"{kind} {size}")
+            cells.append(f"{100 * row[size] / best:.0f} %" if row[size] and best else "")
+        rate = lambda v: "whole tiles only" if v is None else cell(v, 0 if v >= 100 else 1)
+        rows.append(f"| {row['step']} | {idea} | {kind} | {rate(row['4096'])} | {rate(row['4095'])} | {cells[0]} | {cells[1]} |")
+    c = data["cublas"]
+    rows += ["", "cuBLASLt: " + ", ".join(f"{k.replace(' ', ' at ')} {cell(v, 0 if v >= 100 else 1)}" for k, v in c.items()) + " TFLOP/s."]
+    return rows
+
+
+KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_ladder": gemm_ladder_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table}
 
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 
 #include "frame.h"
 
@@ -156,13 +157,17 @@ void measure(Case& out, const std::vector<Candidate>& candidates, const Options&
       TW_CUDA(cudaStreamSynchronize(stream));
     }
   }
-  for (int s = 0; s < options.samples; ++s)
-    for (size_t i = 0; i < runs.size(); ++i) {
-      // The order turns by one each round: a candidate after a light one finds another clock than
-      // one after a heavy one.
-      Run& run = runs[(i + s) % runs.size()];
-      run.samples.push_back(time_once(run, s * run.inner, stream, begin, end));
-    }
+  // Another order each round, so that no candidate always runs behind the same one: what ran before
+  // decides the clock that is found. A seeded generator: every run of the program has the same
+  // orders.
+  std::vector<size_t> order(runs.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::mt19937 generator(1);
+  for (int s = 0; s < options.samples; ++s) {
+    std::shuffle(order.begin(), order.end(), generator);
+    for (size_t i : order)
+      runs[i].samples.push_back(time_once(runs[i], s * runs[i].inner, stream, begin, end));
+  }
 
   for (Run& run : runs) {
     Timing& t = run.outcome->timing;

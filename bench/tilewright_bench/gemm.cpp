@@ -178,17 +178,20 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   problem.cuda_cores = c.type->type == Type::kF32;
   const tw::model::GemmMachine machine;
   const bool a_mn = c.transpose_a, b_mn = !c.transpose_b;
-  auto add = [&](int bm, int bn, int cluster, int k_cluster, int raster, auto launch) {
+  auto add = [&](int bm, int bn, int cluster, int k_cluster, int raster, int resident,
+                 auto launch) {
     const tw::model::GemmCandidate predicted =
-        tw::model::predict_gemm(problem, machine, {bm, bn}, cluster, k_cluster, 1);
+        bm == tw::model::kNarrowWide && bn <= 64
+            ? tw::model::predict_narrow(problem, machine, c.m <= 64, k_cluster)
+            : tw::model::predict_gemm(problem, machine, {bm, bn, resident}, cluster, k_cluster, 1);
     WgmmaSchedule schedule;
     schedule.cluster = cluster;
     schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
     schedule.k_cluster = k_cluster;
     schedule.programmatic = true;
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d", bm, bn, cluster, k_cluster,
-                  schedule.raster_group);
+    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d/r%d", bm, bn, cluster, k_cluster,
+                  schedule.raster_group, resident);
     forced.push_back({name, predicted.total_us});
     out->push_back({name,
                     [=, &a, &b, &d](int slot, cudaStream_t stream) {
@@ -208,10 +211,11 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   };
   if (problem.cuda_cores) {
     for (const SgemmTileShape& tile : kSgemmTiles) {
-      add(tile.bm, tile.bn, 1, 1, 0,
-          [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-            return launch_sgemm(p, tile, s, stream);
-          });
+      for (int raster : {8, 16})
+        add(tile.bm, tile.bn, 1, 1, raster, 1,
+            [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+              return launch_sgemm(p, tile, s, stream);
+            });
     }
     return forced;
   }
@@ -220,26 +224,58 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel* kernel = &all[i];
     if (static_cast<int>(kernel->element_a) != static_cast<int>(c.type->type) ||
-        kernel->element_a != kernel->element_b || kernel->a_mn != a_mn || kernel->b_mn != b_mn) {
+        kernel->element_a != kernel->element_b) {
       continue;
     }
+    if (kernel->narrow) {
+      for (bool turned : {false, true}) {
+        const int64_t wide = turned ? c.n : c.m, narrow = turned ? c.m : c.n;
+        if (narrow > kernel->bn || kernel->a_mn != (turned ? b_mn : a_mn) ||
+            kernel->b_mn != (turned ? a_mn : b_mn) ||
+            (kernel->bn > 16 && narrow <= kernel->bn / 4)) {
+          continue;
+        }
+        auto launch = [kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s,
+                                       cudaStream_t stream) {
+          WgmmaProblem q = p;
+          if (turned) {
+            std::swap(q.a, q.b);
+            std::swap(q.m, q.n);
+            q.transposed = true;
+          }
+          return launch_wgmma(*kernel, q, s, stream);
+        };
+        const int64_t tiles = (wide + 127) / 128, blocks = (c.k * c.type->bytes + 127) / 128;
+        for (int k_cluster = 1; k_cluster <= 8; ++k_cluster) {
+          const int64_t chunk = (blocks + k_cluster - 1) / k_cluster;
+          if (k_cluster > 1 &&
+              (tiles * k_cluster > 264 || (blocks + chunk - 1) / chunk != k_cluster))
+            continue;
+          add(128, kernel->bn, 1, k_cluster, 1, 1, launch);
+        }
+      }
+      continue;
+    }
+    if (kernel->a_mn != a_mn || kernel->b_mn != b_mn) continue;
     auto launch = [kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
       return launch_wgmma(*kernel, p, s, stream);
     };
+    const int64_t slots = 132 * kernel->resident;
     const int64_t tiles =
         (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
-    if (problem.k >= 2048 && tiles <= 66) {
+    if (problem.k >= 1024 && tiles <= slots / 2) {
       for (int k_cluster : {2, 4, 8}) {
-        if (tiles * k_cluster <= 132) add(kernel->bm, kernel->bn, 1, k_cluster, 0, launch);
+        if (tiles * k_cluster <= slots)
+          add(kernel->bm, kernel->bn, 1, k_cluster, 0, kernel->resident, launch);
       }
     }
     if (out->size() > 60 || (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192))
       continue;
     for (int cluster : {1, 2}) {
-      add(kernel->bm, kernel->bn, cluster, 1, 0, launch);
+      add(kernel->bm, kernel->bn, cluster, 1, 0, kernel->resident, launch);
       if (kernel->bn == 256 && kernel->bm == 128) {
-        add(kernel->bm, kernel->bn, cluster, 1, 4, launch);
-        add(kernel->bm, kernel->bn, cluster, 1, 32 / cluster, launch);
+        add(kernel->bm, kernel->bn, cluster, 1, 4, 1, launch);
+        add(kernel->bm, kernel->bn, cluster, 1, 32 / cluster, 1, launch);
       }
     }
   }
@@ -372,7 +408,8 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     }
   }
   std::vector<ForcedKernel> forced;
-  if (options.suite == "tiles" && !ragged) forced = add_forced_kernels(c, g, a, b, d, &candidates);
+  if (options.suite == "tiles" && (!ragged || c.type->type == Type::kF32))
+    forced = add_forced_kernels(c, g, a, b, d, &candidates);
   measure(out, candidates, options);
   double ours = 0, best = 0, first = 0;
   for (const Outcome& o : out.outcomes) {
@@ -474,7 +511,7 @@ std::vector<GemmCase> suite_cases(const std::string& suite,
 }  // namespace
 
 int run_gemm(const Options& options, std::vector<Case>& cases) {
-  if (options.suite == "verify") {
+  if (options.suite == "verify" || options.suite == "faults" || options.suite == "sanitize") {
     verify_gemm(options, cases);
     return 0;
   }
@@ -508,8 +545,10 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
     list = suite_cases(options.suite.empty() ? "squares" : options.suite, types);
   }
   if (list.empty()) {
-    std::fprintf(stderr, "unknown suite %s (squares ragged llm skinny small batched verify)\n",
-                 options.suite.c_str());
+    std::fprintf(
+        stderr,
+        "unknown suite %s (squares ragged llm skinny small batched tiles verify faults sanitize)\n",
+        options.suite.c_str());
     return 2;
   }
   cublasLtHandle_t handle;

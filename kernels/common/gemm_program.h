@@ -7,10 +7,15 @@
 //             dot product summed in any order (Higham, Accuracy and Stability of Numerical
 //             Algorithms, 2nd ed., section 3.1), plus that of the double-precision reference.
 // C starts as NaN, so an element that the kernel leaves out is an error.
+// Steps on the tensor cores take bf16 (`launch_bf16`): A and B are rounded first, and the reference
+// multiplies what was rounded; products are exact in fp32, and for their sums u = 2^-22, because
+// the tensor cores cut off where fp32 rounds.
 //
 // Limits: sizes whose reference would take more than 2^28 multiplications are compared on evenly
 // spaced rows only (the number of rows is printed); no matrix of 2^31 elements or more.
 #pragma once
+
+#include <cuda_bf16.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +36,8 @@ struct GemmStep {
   const char* name;
   std::function<void(const float* a, const float* b, float* c, GemmShape shape)> launch;
   int multiple_of = 1;  // sizes that are no multiple of this are left out
+  std::function<void(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, GemmShape shape)>
+      launch_bf16 = nullptr;  // instead of `launch`
 };
 
 struct Comparison {
@@ -47,8 +54,9 @@ inline int compared_rows(GemmShape shape) {
 }
 
 inline Comparison compare_gemm(const std::vector<float>& a, const std::vector<float>& b,
-                               const std::vector<float>& c, GemmShape shape, Numbers numbers) {
-  const double u = 0x1p-24, gamma = shape.k * u / (1 - shape.k * u) + shape.k * 0x1p-52;
+                               const std::vector<float>& c, GemmShape shape, Numbers numbers,
+                               double u) {
+  const double gamma = shape.k * u / (1 - shape.k * u) + shape.k * 0x1p-52;
   const int rows = compared_rows(shape);
   std::vector<double> sum(shape.n), magnitude(shape.n);
   Comparison result;
@@ -81,6 +89,16 @@ inline Comparison compare_gemm(const std::vector<float>& a, const std::vector<fl
   return result;
 }
 
+// Rounds `values` to bf16, in place and as a copy.
+inline std::vector<__nv_bfloat16> rounded(std::vector<float>& values) {
+  std::vector<__nv_bfloat16> out(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    out[i] = __float2bfloat16(values[i]);
+    values[i] = __bfloat162float(out[i]);
+  }
+  return out;
+}
+
 inline std::vector<GemmShape> gemm_shapes(const Options& options) {
   if (options.one_size) return {{options.m, options.n, options.k}};
   return {{0, 0, 0},    {0, 7, 5},    {7, 0, 5},      {7, 5, 0},  // nothing to do; C = 0 for K = 0
@@ -108,16 +126,28 @@ inline bool run_gemm_size(const Options& options, const GemmStep& step, GemmShap
     return false;
   }
   bool pass = true;
+  const bool bf16 = step.launch_bf16 != nullptr;
   DeviceArray<float> c(elements(shape.m, shape.n));
   for (Numbers numbers : {Numbers::kIntegers, Numbers::kReals}) {
-    const auto host_a = random_floats(elements(shape.m, shape.k), numbers, 1);
-    const auto host_b = random_floats(elements(shape.k, shape.n), numbers, 2);
-    const DeviceArray<float> a(host_a), b(host_b);
+    auto host_a = random_floats(elements(shape.m, shape.k), numbers, 1);
+    auto host_b = random_floats(elements(shape.k, shape.n), numbers, 2);
+    const DeviceArray<__nv_bfloat16> a16(bf16 ? rounded(host_a) : std::vector<__nv_bfloat16>());
+    const DeviceArray<__nv_bfloat16> b16(bf16 ? rounded(host_b) : std::vector<__nv_bfloat16>());
+    const DeviceArray<float> a(bf16 ? std::vector<float>() : host_a),
+        b(bf16 ? std::vector<float>() : host_b);
+    const auto launch = [&] {
+      if (bf16) {
+        step.launch_bf16(a16.data(), b16.data(), c.data(), shape);
+      } else {
+        step.launch(a.data(), b.data(), c.data(), shape);
+      }
+    };
     c.fill_bytes(0xff);
-    step.launch(a.data(), b.data(), c.data(), shape);
+    launch();
     check_kernel();
     const auto host_c = c.download();
-    const Comparison comparison = compare_gemm(host_a, host_b, host_c, shape, numbers);
+    const Comparison comparison =
+        compare_gemm(host_a, host_b, host_c, shape, numbers, bf16 ? 0x1p-22 : 0x1p-24);
     pass = pass && comparison.pass;
     if (numbers == Numbers::kIntegers) {
       std::printf("integers %s%s hash=%016llx", comparison.pass ? "PASS" : "FAIL",
@@ -129,8 +159,7 @@ inline bool run_gemm_size(const Options& options, const GemmStep& step, GemmShap
       std::printf(" (%d of %d rows compared)", compared_rows(shape), shape.m);
     const double flop = 2.0 * shape.m * shape.n * shape.k;
     if (options.time && flop != 0) {
-      const float ms = shortest_time_ms(options.repeat,
-                                        [&] { step.launch(a.data(), b.data(), c.data(), shape); });
+      const float ms = shortest_time_ms(options.repeat, launch);
       std::printf(" max_error=%.2e time=%.4f ms %.2f GFLOP/s", comparison.max_error, ms,
                   flop / ms * 1e-6);
     }

@@ -178,6 +178,22 @@ __device__ __forceinline__ void store_shared(uint32_t address, uint32_t a) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(a) : "memory");
 }
 
+__device__ __forceinline__ uint32_t load_shared(uint32_t address) {
+  uint32_t v;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+  return v;
+}
+__device__ __forceinline__ uint16_t load_shared_u16(uint32_t address) {
+  uint16_t v;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address) : "memory");
+  return v;
+}
+__device__ __forceinline__ uint2 load_shared_v2(uint32_t address) {
+  uint2 v;
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+  return v;
+}
+
 __device__ __forceinline__ uint4 load_shared_v4(uint32_t address) {
   uint4 v;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
@@ -185,6 +201,12 @@ __device__ __forceinline__ uint4 load_shared_v4(uint32_t address) {
                : "r"(address)
                : "memory");
   return v;
+}
+
+__device__ __forceinline__ float4 load_shared_f4(uint32_t address) {
+  const uint4 v = load_shared_v4(address);
+  return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z),
+                     __uint_as_float(v.w));
 }
 
 // Shared memory of CTA `rank` of the cluster at the offset `address` has in this one.

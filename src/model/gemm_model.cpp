@@ -66,23 +66,27 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   c.splits = splits;
   c.bound = GemmBound::kCudaCores;
   const int64_t units = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches * splits;
-  // Small tiles run several CTAs an SM (2 of 128x128, 4 of 64x64), which then share its lanes.
+  // CTAs an SM, and warps a CTA.
   const int resident = tile.bn == 256 ? 1 : (tile.bn == 128 ? 2 : 4);
+  const int warps = tile.bn == 256 ? 8 : (tile.bn == 128 ? 4 : 2);
   const int64_t slots = static_cast<int64_t>(machine.sm_count) * resident;
   c.waves = static_cast<int>(div_up(units, slots));
   const int64_t last = units - (c.waves - 1) * slots;
   c.last_wave_fill = static_cast<double>(last) / static_cast<double>(slots);
-  const double efficiency = machine.cuda_core_efficiency * (tile.bn == 64 ? 0.85 : 1.0);
-  // 128 lanes; a CTA of 64 threads or one alone on its SM cannot fill them.
-  c.block_clocks = tile.bm * tile.bn * 32.0 / 128.0 / efficiency;
+  // CTAs that share an SM share its 128 lanes; few warps leave them waiting. 8 x 16 a thread load
+  // less beside their multiply-adds than the 8 x 8 of the 64x64 tile.
+  const double best = machine.cuda_core_efficiency * (tile.bn == 64 ? 0.82 : 1.0);
+  auto clocks_of = [&](int64_t ctas) {
+    const double warps_here = static_cast<double>(ctas * warps);
+    const double efficiency = std::min(best, machine.cuda_core_few_warps * (1 + warps_here / 4));
+    return static_cast<double>(ctas) * tile.bm * tile.bn * 32.0 / 128.0 / efficiency;
+  };
+  c.block_clocks = clocks_of(resident) / resident;
   const int64_t blocks = div_up(div_up(p.k, 32), splits);
-  const int64_t last_per_sm = div_up(last, machine.sm_count);
-  const double alone =
-      tile.bn == 64 ? 1.7 : (tile.bn == 128 ? 1.3 : 1.0);  // latency shows with one CTA an SM
   const double turns =
-      (c.waves - 1) * resident + (last_per_sm == 1 ? alone : static_cast<double>(last_per_sm));
+      (c.waves - 1) * clocks_of(resident) + clocks_of(div_up(last, machine.sm_count));
   const double clock_us = 1e-3 / machine.cuda_core_clock_ghz;
-  c.mainloop_us = turns * static_cast<double>(blocks) * c.block_clocks * clock_us;
+  c.mainloop_us = turns * static_cast<double>(blocks) * clock_us;
   c.epilogue_us = c.waves * 1500 * clock_us;
   c.raster_group = 8;
   add_memory_terms(p, machine, std::min(1.0, static_cast<double>(units) / machine.sm_count), &c);
@@ -113,13 +117,29 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   }
 }
 
+// Narrow kernels, if a side is narrow enough.
+template <class Visit>
+void for_each_narrow(const GemmProblem& p, const GemmMachine& machine, Visit visit) {
+  if (p.cuda_cores || p.batches > 65535) return;
+  const int64_t blocks = div_up(p.k * p.element_bytes, 128);
+  for (const bool turned : {true, false}) {
+    if ((turned ? p.m : p.n) > kNarrowWidths[2]) continue;
+    const int64_t tiles = div_up(turned ? p.n : p.m, kNarrowWide) * p.batches;
+    for (int k_cluster = 1; k_cluster <= 8; ++k_cluster) {
+      if (k_cluster > 1 && (tiles * k_cluster > machine.sm_count || blocks < 4 * k_cluster)) break;
+      if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
+      visit(predict_narrow(p, machine, turned, k_cluster));
+    }
+  }
+}
+
 template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
   if (p.cuda_cores) {
     for (const GemmTile& tile : kCudaCoreTiles) visit(tile);
   } else {
     for (const GemmTile& tile : kGemmTiles) {
       // fp8 keeps two sets of accumulators (promotion), so its tiles stop at 128 columns.
-      if (p.element_bytes > 1 || tile.bn <= 128) visit(tile);
+      if (p.element_bytes > 1 || tile.bn <= 192) visit(tile);
     }
   }
 }
@@ -149,7 +169,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t tiles_m = div_up(p.m, tile.bm), tiles_n = div_up(p.n, tile.bn);
   const int64_t units_m = div_up(tiles_m, cluster);
   const int64_t units = units_m * tiles_n * p.batches * splits;
-  const int64_t slots = std::max(1, machine.sm_count / (cluster * k_cluster));
+  c.resident = tile.resident;
+  const int64_t slots = std::max(1, machine.sm_count * tile.resident / (cluster * k_cluster));
   c.waves = static_cast<int>(div_up(units, slots));
   c.last_wave_fill =
       static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
@@ -164,15 +185,24 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
   const double l2 = fetched / (machine.l2_bytes_per_clock / std::max(busy, 0.5));
   const double lone = warpgroups < 2 ? machine.lone_warpgroup_clocks : 0;
-  c.block_clocks = std::max({tensor, shared, l2, lone});
-  c.bound = c.block_clocks == tensor   ? GemmBound::kTensorCores
-            : c.block_clocks == shared ? GemmBound::kSharedMemory
-            : c.block_clocks == l2     ? GemmBound::kL2
-                                       : GemmBound::kLatency;
+  // CTAs that share an SM take turns with all of it but the latency.
+  const double sharing = std::min<double>(
+      tile.resident,
+      std::max(1.0, static_cast<double>(units * cluster * k_cluster) / machine.sm_count));
+  c.block_clocks = std::max({tensor * sharing, shared * sharing, l2 * sharing, lone});
+  c.bound = c.block_clocks == tensor * sharing   ? GemmBound::kTensorCores
+            : c.block_clocks == shared * sharing ? GemmBound::kSharedMemory
+            : c.block_clocks == l2 * sharing     ? GemmBound::kL2
+                                                 : GemmBound::kLatency;
+  // Boxes that reach outside the matrix take longer than those inside: with one tile along a side,
+  // every box does.
+  const int64_t outside = (tiles_m == 1 ? tile.bm - p.m : 0) + (tiles_n == 1 ? tile.bn - p.n : 0);
+  c.block_clocks += machine.outside_row_clocks * static_cast<double>(outside);
 
   const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits * k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
+  if (cluster > 1) c.mainloop_us += machine.cluster_start_us;
   const double staged = splits > 1 ? 4 : p.output_bytes;
   c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
 
@@ -190,6 +220,38 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   return c;
 }
 
+GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, bool turned,
+                             int k_cluster) {
+  GemmCandidate c;
+  const int64_t wide = turned ? p.n : p.m, narrow = turned ? p.m : p.n;
+  c.narrow = true;
+  c.turned = turned;
+  c.bm = kNarrowWide;
+  c.bn = 64;
+  // A line of an MN-major operand is 64 elements at least.
+  if (!(turned ? p.a_mn : p.b_mn)) c.bn = narrow <= 16 ? 16 : (narrow <= 32 ? 32 : 64);
+  c.k_cluster = k_cluster;
+  const int64_t ctas = div_up(wide, c.bm) * p.batches * k_cluster;
+  c.waves = static_cast<int>(div_up(ctas, machine.sm_count));
+  c.last_wave_fill = static_cast<double>(ctas - int64_t{c.waves - 1} * machine.sm_count) /
+                     static_cast<double>(machine.sm_count);
+  const double tensor = 2.0 * c.bn / machine.tensor_efficiency;
+  const double shared = 2.0 * (64 + c.bn) + 0.9 * (128 + c.bn);
+  c.block_clocks = std::max({tensor, shared, machine.lone_warpgroup_clocks});
+  c.bound = c.block_clocks == shared ? GemmBound::kSharedMemory : GemmBound::kLatency;
+  const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), k_cluster);
+  const double clock_us = 1e-3 / machine.clock_ghz;
+  c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
+  c.epilogue_us = 0.8 + (k_cluster > 1 ? 2.0 + 0.15 * k_cluster : 0);
+  // The ring: 227 KiB of stages, of which the wide operand's 128 lines are bound for DRAM.
+  const double stages = std::min(12, 232192 / ((c.bm + c.bn) * 128));
+  const double in_flight = static_cast<double>(std::min<int64_t>(ctas, machine.sm_count)) *
+                           std::min(stages, static_cast<double>(blocks)) * c.bm * 128e-6;
+  const double reach = std::min(1.0, 0.3 + in_flight * 0.083);
+  add_memory_terms(p, machine, reach / 1.9, &c);
+  return c;
+}
+
 GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
   GemmCandidate best;
   best.total_us = 1e300;
@@ -197,6 +259,9 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
     for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
       if (c.total_us < best.total_us) best = c;
     });
+  });
+  for_each_narrow(p, machine, [&](const GemmCandidate& c) {
+    if (c.total_us < best.total_us) best = c;
   });
   return best;
 }
@@ -211,6 +276,16 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
     });
     candidates.push_back(best);
   });
+  GemmCandidate narrow;
+  narrow.total_us = 1e300;
+  for_each_narrow(p, machine, [&](const GemmCandidate& c) {
+    if (c.total_us < narrow.total_us) narrow = c;
+  });
+  if (narrow.bm > 0) candidates.push_back(narrow);
+  auto name_of = [](const GemmCandidate& c) {
+    return std::to_string(c.bm) + "x" + std::to_string(c.bn) +
+           (c.narrow ? (c.turned ? " turned" : " narrow") : (c.resident > 1 ? " pair" : ""));
+  };
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });
   const double work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
@@ -221,22 +296,21 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
                 static_cast<long long>(p.k), static_cast<long long>(p.batches), p.element_bytes);
   std::string text = line;
   text +=
-      "tile      cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram us  "
+      "tile           cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram "
+      "us  "
       "other us  total us  TFLOP/s\n";
   for (const GemmCandidate& c : candidates) {
-    char tile[16];
-    std::snprintf(tile, sizeof tile, "%dx%d", c.bm, c.bn);
     std::snprintf(line, sizeof line,
-                  "%-9s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n",
-                  tile, c.cluster, c.k_cluster, c.splits, c.waves, 100 * c.last_wave_fill,
-                  c.block_clocks, c.mainloop_us, c.epilogue_us, c.dram_us,
+                  "%-14s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n",
+                  name_of(c).c_str(), c.cluster, c.k_cluster, c.splits, c.waves,
+                  100 * c.last_wave_fill, c.block_clocks, c.mainloop_us, c.epilogue_us, c.dram_us,
                   c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
     text += line;
   }
   const GemmCandidate& chosen = candidates.front();
   std::snprintf(line, sizeof line,
-                "chosen: %dx%d, cluster %d, K over %d CTAs and %d split(s), bound by %s\n",
-                chosen.bm, chosen.bn, chosen.cluster, chosen.k_cluster, chosen.splits,
+                "chosen: %s, cluster %d, K over %d CTAs and %d split(s), bound by %s\n",
+                name_of(chosen).c_str(), chosen.cluster, chosen.k_cluster, chosen.splits,
                 to_string(chosen.bound));
   text += line;
   for (size_t i = 1; i < candidates.size(); ++i) {
@@ -254,7 +328,7 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
     } else if (c.bound == GemmBound::kL2) {
       reason = "it fetches more from L2 for the same work";
     }
-    std::snprintf(line, sizeof line, "rejected %dx%d: %.1f us more: %s\n", c.bm, c.bn, more,
+    std::snprintf(line, sizeof line, "rejected %s: %.1f us more: %s\n", name_of(c).c_str(), more,
                   reason);
     text += line;
   }

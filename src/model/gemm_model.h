@@ -15,8 +15,10 @@
 //   L2             bytes that this CTA fetches itself (a cluster of c along M fetches 1/c of B
 //   each)
 // (fp32 on CUDA cores: 128 multiply-adds per clock and SM, reached to `cuda_core_efficiency`.)
-// and a tile adds its epilogue, a launch its latency, a partial last wave its emptiness, a split
-// the reduction of its partial results, an unaligned operand its repacking.
+// A product with one narrow side is bound by reading the wide operand: DRAM gives its full rate to
+// some eight megabytes in flight, however few SMs hold them. and a tile adds its epilogue, a launch
+// its latency, a partial last wave its emptiness, a split the reduction of its partial results, an
+// unaligned operand its repacking.
 //
 // Limits: constants were fitted on one H200 (bench/results); a power-limited clock is folded into
 // `tensor_efficiency`. Tested by tests/unit/model/gemm_model_test.cpp.
@@ -32,12 +34,15 @@ struct GemmMachine {
   double clock_ghz = 1.7;  // while a GEMM runs, below the boost clock
   double tensor_efficiency =
       0.87;                        // of the nominal tensor rate at that clock, power limit included
-  double l2_bytes_per_clock = 66;  // per SM, all SMs at once
+  double l2_bytes_per_clock = 62;  // per SM, all SMs at once
   double lone_warpgroup_clocks = 335;  // least clocks a K block takes when a CTA has one warpgroup
+  double outside_row_clocks = 2.5;     // for each row of a K block's boxes outside the matrix
+  double cluster_start_us = 0.3;       // two CTAs that share B start together
   double cluster_sum_us =
       0.5;  // cluster barriers; and for each step of reading the other CTAs' sums:
   double cluster_read_us = 1.0;
-  double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.82;
+  double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;
+  double cuda_core_few_warps = 0.27;  // with w warps an SM: at most this times 1 + w / 4
   double dram_gb_s = 4000;
   double copy_gb_s = 3700;      // read plus write, for repacking and reducing
   double launch_us = 2.6;       // launch, first bytes from DRAM, drain
@@ -50,14 +55,18 @@ struct GemmProblem {
   int output_bytes = 2;
   bool cuda_cores = false;                  // fp32 on the CUDA cores (kCudaCoreTiles)
   bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
+  bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
 };
 
 enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kLatency, kDram };
 
 struct GemmCandidate {
   int bm = 0, bn = 0, cluster = 1, raster_group = 8;
-  int k_cluster = 1;  // CTAs of one cluster that split K of a tile and sum in shared memory
-  int splits = 1;     // partial results in the workspace, summed by a second kernel
+  int resident = 1;     // CTAs an SM holds at once
+  bool narrow = false;  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
+  bool turned = false;  // narrow, and the wide operand is B: D is computed transposed
+  int k_cluster = 1;    // CTAs of one cluster that split K of a tile and sum in shared memory
+  int splits = 1;       // partial results in the workspace, summed by a second kernel
   int waves = 0;
   double last_wave_fill = 0;  // share of the SMs that have a tile in the last wave
   double block_clocks = 0;    // one K block of one tile
@@ -69,9 +78,13 @@ struct GemmCandidate {
 // Shapes that have a kernel, largest first.
 struct GemmTile {
   int bm, bn;
+  int resident = 1;
 };
-constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128},
-                                   {64, 256},  {64, 128},  {64, 64}};
+constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128},   {64, 256},
+                                   {64, 128},  {64, 64},   {64, 64, 2}};
+// Narrow side of the kernels for products with one narrow side.
+constexpr int kNarrowWidths[] = {16, 32, 64};
+constexpr int kNarrowWide = 128;
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 constexpr int kGemmClusters[] = {1, 2};
 constexpr int kGemmKClusters[] = {1, 2, 4, 8};
@@ -79,6 +92,9 @@ constexpr int kMaxGemmSplits = 64;
 
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
                            int cluster, int k_cluster, int splits);
+// The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
+GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
+                             int k_cluster);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 // A table of every tile's best candidate, fastest first, with one line of reason for each rejected

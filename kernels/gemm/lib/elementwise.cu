@@ -255,8 +255,9 @@ cudaError_t launch_reduce(const ReduceJob& job, cudaStream_t stream) {
   const int64_t plane = job.m * job.n;
   const dim3 grid(blocks_for(job.splits > 0 && job.n % 4 == 0 ? plane / 4 : plane),
                   std::min(job.batches, 65535));
-  reduce_splits<<<grid, 256, 0, stream>>>(job);
-  return cudaPeekAtLastError();
+  void* arguments[] = {const_cast<ReduceJob*>(&job)};
+  return launch_behind(reinterpret_cast<const void*>(&reduce_splits), grid, arguments, true,
+                       stream);
 }
 
 }  // namespace tw::gemm

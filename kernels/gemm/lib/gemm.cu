@@ -220,10 +220,11 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   const bool either = bytes == 2 || p.type_a == Type::kF32;
   plan.transpose_a = !either && p.a.mn_major;
   plan.transpose_b = !either && p.b.mn_major;
-  plan.repack_a =
-      plan.transpose_a || !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
-  plan.repack_b =
-      plan.transpose_b || !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
+  const bool cuda_cores = p.type_a == Type::kF32;  // takes any address and pitch
+  plan.repack_a = !cuda_cores && (plan.transpose_a || !suits_tma(p.a.data, p.a.pitch,
+                                                                 p.a.batch_stride, batches, bytes));
+  plan.repack_b = !cuda_cores && (plan.transpose_b || !suits_tma(p.b.data, p.b.pitch,
+                                                                 p.b.batch_stride, batches, bytes));
   const int64_t unit = 128 / bytes;  // lines start on a cache line
   if (plan.repack_a) {
     const bool mn = p.a.mn_major && !plan.transpose_a;
@@ -259,6 +260,8 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   problem.output_bytes = type_bytes(p.type_d);
   problem.repack_a = plan.repack_a;
   problem.repack_b = plan.repack_b;
+  problem.a_mn = p.a.mn_major && !plan.transpose_a;
+  problem.b_mn = p.b.mn_major && !plan.transpose_b;
   problem.cuda_cores = p.type_a == Type::kF32;
   plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
   if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
@@ -358,9 +361,16 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
     status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn}, schedule, stream),
                       "the CUDA-core kernel");
   } else {
-    const WgmmaKernel* kernel =
-        find_wgmma_kernel(element_of(p.type_a), element_of(p.type_b), plan.choice.bm,
-                          plan.choice.bn, a.mn_major, b.mn_major);
+    Element element_a = element_of(p.type_a), element_b = element_of(p.type_b);
+    if (plan.choice.turned) {  // D^T = B^T A^T, with B's rows on the wide side
+      std::swap(problem.a, problem.b);
+      std::swap(problem.m, problem.n);
+      std::swap(element_a, element_b);
+      problem.transposed = true;
+    }
+    const WgmmaKernel* kernel = find_wgmma_kernel(
+        element_a, element_b, {plan.choice.bm, plan.choice.bn, plan.choice.resident},
+        plan.choice.narrow, problem.a.mn_major, problem.b.mn_major);
     if (kernel == nullptr) return unsupported("type_a", "no kernel of this type was built");
     status = launched(launch_wgmma(*kernel, problem, schedule, stream), "the tensor-core kernel");
   }

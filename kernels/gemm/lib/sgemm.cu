@@ -1,15 +1,17 @@
-// fp32 GEMM on the CUDA cores: TMA feeds a ring of stages, each thread keeps an 8 x TN tile of D in
+// fp32 GEMM on the CUDA cores: cp.async feeds a ring of stages, each thread keeps 8 x TN of D in
 // registers.
 //
-// Problem: 128 FMA lanes per SM want two operands a clock each, and every LDS takes an issue slot
-// from an FMA. Choice: 8 x 16 a thread, so that 24 16-byte loads feed 512 FMAs (4 k steps); shared
-// tiles stay as TMA wrote them (rows of 128 bytes, swizzled), in either layout: a K-major operand
-// is read four k at a time, an MN-major one four rows at a time, and the thread's rows are spread
-// so that the eight lanes of a quarter-warp hit different banks. Thread 0 issues the copies of a
-// stage when all warps have left it: a producer warp of its own would cost registers (they are
-// given out to four warps at a time, so 9 warps leave 168 a thread, and 8 x 16 needs more). Limits:
-// A and B suit TMA (others are repacked by the caller); the sum over k runs in order. Tested by
-// tilewright-bench gemm --suite verify.
+// Problem: 128 FMA lanes per SM want an instruction a clock from each of the four schedulers, so
+// everything that is not an FMA costs speed. Choice: both operands lie in shared memory as lines of
+// one k each, M or N along the line, so that a k step of a thread is 2 + TN/4 16-byte loads for
+// 8 * TN multiplications; the loads of a step run during the multiplications of the step before.
+// An MN-major operand comes in 16-byte pieces where its address and pitch allow; all others come in
+// single elements, which transposes a K-major operand on the way and makes every address and pitch
+// good: nothing is repacked. Lanes are laid out 8 x 4 with neighbours sharing a row or a column, so
+// that a 16-byte load takes two wavefronts, and lines are padded by 16 bytes, so that a transposing
+// copy of 8 k x 4 rows hits 32 banks.
+//
+// Limits: the sum over k runs in order. Tested by tilewright-bench gemm --suite verify.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -17,7 +19,6 @@
 
 #include "common/hopper.cuh"
 #include "gemm/lib/sgemm.h"
-#include "gemm/lib/tensor_map.h"
 
 namespace tw::gemm {
 namespace {
@@ -25,8 +26,9 @@ namespace {
 using namespace tw::gpu;
 
 struct SgemmParams {
-  CUtensorMap a, b;
-  int m, n, k_blocks, k_blocks_per_split, splits, batches, tiles_m, tiles_n, raster_group;
+  Matrix a, b;
+  bool a_vector, b_vector;  // MN-major, and 16-byte copies are allowed
+  int m, n, k, k_per_split, splits, batches, tiles_m, tiles_n, raster_group;
   float alpha, beta;
   const void* c;
   int64_t ld_c, stride_c;
@@ -35,58 +37,120 @@ struct SgemmParams {
   Output output;
 };
 
-template <int BM_, int BN_, int TN_, bool kAMn_, bool kBMn_> struct SgemmTile {
-  static constexpr int BM = BM_, BN = BN_, TN = TN_, TM = 8;
-  static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
-  static constexpr int BK = 32;                           // 128 bytes
-  static constexpr int kWarpM = 4 * TM, kWarpN = 8 * TN;  // lanes: 4 along M, 8 along N
-  static constexpr int kWarpsM = BM / kWarpM, kWarpsN = BN / kWarpN;
-  static constexpr int kWarps = kWarpsM * kWarpsN;
-  static constexpr int kThreads = kWarps * 32;
-  static constexpr int kStageBytes = (BM + BN) * 128;
-  static constexpr int kStages = BN == 256 ? 4 : 3;
-  static constexpr int kSharedBytes = 1024 + 256 + kStages * kStageBytes;
-  static constexpr int kBlocksPerSm = BN == 256 ? 1 : (BN == 128 ? 2 : 4);
-  static_assert(BM % kWarpM == 0 && BN % kWarpN == 0, "warps tile the CTA's part of D");
+template <int BM_, int BN_, int BK_, int TN_, int kWarpsM_, int kWarpsN_, int kStages_,
+          int kBlocksPerSm_, int kUnroll_>
+struct SgemmTile {
+  static constexpr int BM = BM_, BN = BN_, BK = BK_, TN = TN_, TM = 8;
+  static constexpr int kWarpsM = kWarpsM_, kWarpsN = kWarpsN_, kStages = kStages_;
+  static constexpr int kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kUnroll =
+      kUnroll_;  // k steps in the loop's body: what fits the instruction caches
+  static constexpr int kWarpM = 8 * TM, kWarpN = 4 * TN;  // lanes: 8 along M, 4 along N
+  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
+  static constexpr int kPitchA = BM + 4, kPitchB = BN + 4;  // floats
+  static constexpr int kStageBytes = BK * (kPitchA + kPitchB) * 4;
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static_assert(kWarpsM * kWarpM == BM && kWarpsN * kWarpN == BN, "warps tile the CTA's part of D");
+  static_assert(kUnroll % 2 == 0 && BK % kUnroll == 0, "two sets of fragments take turns");
+  static_assert(BK % 8 == 0, "a transposing copy takes eight k at a time");
 };
 
-// Row (or column) of the warp's tile that element i of a thread is; `lanes` threads share the tile.
-template <bool kMn> __device__ __forceinline__ int spread(int lane, int lanes, int i) {
-  return kMn ? (lane + lanes * (i / 4)) * 4 + i % 4 : lane + lanes * i;
+__device__ __forceinline__ void copy_element(uint32_t to, const float* from, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
+               "r"(valid ? 4 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void copy_four(uint32_t to, const float* from, int valid_bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(valid_bytes)
+               : "memory");
+}
+__device__ __forceinline__ void copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int kPending> __device__ __forceinline__ void copy_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Four k of `kCount` rows: out[i][k]. `tile` is the operand's stage, `first` the warp's first row.
-template <bool kMn, int kCount>
-__device__ __forceinline__ void load_fragment(float (&out)[kCount][4], uint32_t tile, int first,
-                                              int lane, int lanes, int k) {
-  if constexpr (!kMn) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int row = first + spread<false>(lane, lanes, i);
-      const uint4 v = load_shared_v4(tile + row * 128 + (((k >> 2) ^ (row & 7)) << 4));
-      out[i][0] = __uint_as_float(v.x);
-      out[i][1] = __uint_as_float(v.y);
-      out[i][2] = __uint_as_float(v.z);
-      out[i][3] = __uint_as_float(v.w);
+// The part of an operand that one CTA reads: `kRows` rows from `first` on, k from k0 on.
+template <class Tile, int kRows, int kPitch, bool kMn> struct Loader {
+  const float* base;  // of the first element this thread copies, at the current k
+  int64_t pitch;
+  int rows_left, k_left;  // from this thread's first row (or k) to the end
+  int thread;
+  bool vector, whole;  // `whole`: no row of the CTA lies outside
+
+  __device__ __forceinline__ Loader(const Matrix& x, int batch, int first, int rows, int k0,
+                                    int k_end, bool use_vector) {
+    thread = threadIdx.x;
+    pitch = x.pitch;
+    vector = use_vector;
+    whole = first + kRows <= rows;
+    const float* matrix = static_cast<const float*>(x.data) + batch * x.batch_stride;
+    if constexpr (kMn) {
+      base = matrix + k0 * pitch + first;
+    } else {
+      base = matrix + first * pitch + k0;
     }
-  } else {
-#pragma unroll
-    for (int q = 0; q < kCount / 4; ++q) {
-      const int row = first + spread<true>(lane, lanes, 4 * q);
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        // Panels of 32 rows: 32 k of 128 bytes each.
-        const int line = k + e;
-        const uint4 v = load_shared_v4(tile + (row >> 5) * 4096 + line * 128 +
-                                       ((((row & 31) >> 2) ^ (line & 7)) << 4));
-        out[4 * q][e] = __uint_as_float(v.x);
-        out[4 * q + 1][e] = __uint_as_float(v.y);
-        out[4 * q + 2][e] = __uint_as_float(v.z);
-        out[4 * q + 3][e] = __uint_as_float(v.w);
-      }
-    }
+    rows_left = rows - first;
+    k_left = k_end - k0;
   }
-}
+
+  // Queues the copies of the next BK k into `stage` (lines of kPitch floats).
+  __device__ __forceinline__ void load(uint32_t stage) {
+    constexpr int BK = Tile::BK, T = Tile::kThreads;
+    const bool inside = whole && k_left >= BK;
+    if constexpr (kMn) {
+      if (vector) {
+        constexpr int kLine = kRows / 4;  // pieces of a line
+        static_assert(BK * kLine % T == 0 && (T % kLine == 0 || kLine % T == 0), "whole rounds");
+#pragma unroll
+        for (int i = 0; i < BK * kLine / T; ++i) {
+          const int at = thread + i * T, k = at / kLine, row = at % kLine * 4;
+          const float* from = base + k * pitch + row;
+          const uint32_t to = stage + (k * kPitch + row) * 4;
+          if (inside) {
+            copy_four(to, from, 16);
+          } else {
+            const int valid = k < k_left ? min(max(rows_left - row, 0), 4) : 0;
+            copy_four(to, valid > 0 ? from : base, valid * 4);
+          }
+        }
+      } else {
+#pragma unroll 4
+        for (int i = 0; i < BK * kRows / T; ++i) {
+          const int at = thread + i * T, k = at / kRows, row = at % kRows;
+          const bool valid = inside || (k < k_left && row < rows_left);
+          copy_element(stage + (k * kPitch + row) * 4, valid ? base + k * pitch + row : base,
+                       valid);
+        }
+      }
+      base += BK * pitch;
+    } else {
+      const int k_lane = thread & 7, row_lane = thread >> 3;
+      const float* from = base + row_lane * pitch + k_lane;
+      const uint32_t to = stage + (k_lane * kPitch + row_lane) * 4;
+      const int64_t step = T / 8 * pitch;
+      static_assert(kRows % (T / 8) == 0, "whole rounds");
+#pragma unroll
+      for (int i = 0; i < kRows / (T / 8); ++i) {
+#pragma unroll
+        for (int part = 0; part < BK / 8; ++part) {
+          const uint32_t at = to + (part * 8 * kPitch + i * (T / 8)) * 4;
+          if (inside) {
+            copy_element(at, from + part * 8, true);
+          } else {
+            const bool valid = part * 8 + k_lane < k_left && row_lane + i * (T / 8) < rows_left;
+            copy_element(at, valid ? from + part * 8 : base, valid);
+          }
+        }
+        from += step;
+      }
+      base += BK;
+    }
+    k_left -= BK;
+  }
+};
 
 struct TileAt {
   int m, n, batch, split;
@@ -115,138 +179,152 @@ __device__ __forceinline__ void write_output(void* d, int64_t i, Output o, float
   }
 }
 
-template <class Tile>
+// kCount / 4 pieces of a line, kStep floats apart.
+template <int kCount, int kStep>
+__device__ __forceinline__ void load_fragment(float (&out)[kCount], uint32_t line) {
+#pragma unroll
+  for (int i = 0; i < kCount / 4; ++i) {
+    const uint4 v = load_shared_v4(line + i * kStep * 4);
+    out[4 * i] = __uint_as_float(v.x);
+    out[4 * i + 1] = __uint_as_float(v.y);
+    out[4 * i + 2] = __uint_as_float(v.z);
+    out[4 * i + 3] = __uint_as_float(v.w);
+  }
+}
+
+template <class Tile, bool kAMn, bool kBMn>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
     sgemm(const __grid_constant__ SgemmParams p) {
-  extern __shared__ uint8_t shared[];
-  const uint32_t stages = (shared_address(shared) + 1023) & ~1023u;
-  const uint32_t full = stages + Tile::kStages * Tile::kStageBytes,
-                 empty = full + 8 * Tile::kStages;
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < Tile::kStages; ++s) {
-      mbarrier_init(full + 8 * s, 1);
-      mbarrier_init(empty + 8 * s, Tile::kWarps);
-    }
-    fence_mbarrier_init();
-  }
-  __syncthreads();
+  constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, TM = Tile::TM, TN = Tile::TN;
+  constexpr int kStages = Tile::kStages, kPitchA = Tile::kPitchA, kPitchB = Tile::kPitchB;
+  extern __shared__ __align__(16) uint8_t shared[];
+  const uint32_t stages = shared_address(shared);
   wait_for_kernels_ahead();
   let_kernels_behind_start();
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const int units = p.tiles_m * p.tiles_n * p.batches * p.splits;
-  // Thread 0 runs ahead by all stages but one: the next block to load, and where.
-  int load_unit = blockIdx.x, load_block = -1, load_stage = 0;
-  uint32_t load_phase = 0;
-  auto load_next = [&]() {
-    if (load_unit >= units) return;
-    const TileAt at = tile_at(p, load_unit);
-    if (load_block < 0) load_block = at.split * p.k_blocks_per_split;
-    mbarrier_wait(empty + 8 * load_stage, load_phase ^ 1);
-    const uint32_t barrier = full + 8 * load_stage;
-    mbarrier_arrive_expect(barrier, Tile::kStageBytes);
-    const uint32_t a_at = stages + load_stage * Tile::kStageBytes, b_at = a_at + Tile::BM * 128;
-    const int k0 = load_block * Tile::BK;
-    if constexpr (Tile::kAMn) {
-      for (int panel = 0; panel < Tile::BM / 32; ++panel) {
-        tma_load(a_at + panel * 4096, &p.a, at.m * Tile::BM + panel * 32, k0, at.batch, barrier);
-      }
-    } else {
-      tma_load(a_at, &p.a, k0, at.m * Tile::BM, at.batch, barrier);
-    }
-    if constexpr (Tile::kBMn) {
-      for (int panel = 0; panel < Tile::BN / 32; ++panel) {
-        tma_load(b_at + panel * 4096, &p.b, at.n * Tile::BN + panel * 32, k0, at.batch, barrier);
-      }
-    } else {
-      tma_load(b_at, &p.b, k0, at.n * Tile::BN, at.batch, barrier);
-    }
-    if (++load_block == min((at.split + 1) * p.k_blocks_per_split, p.k_blocks)) {
-      load_block = -1;
-      load_unit += gridDim.x;
-    }
-    if (++load_stage == Tile::kStages) {
-      load_stage = 0;
-      load_phase ^= 1;
-    }
+  // Bits 1, 2, 3 of the lane go along M, 0 and 4 along N.
+  const int lane_m = (lane >> 1) & 7, lane_n = (lane & 1) | ((lane >> 4) << 1);
+  const int row0 = warp % Tile::kWarpsM * Tile::kWarpM + lane_m * 4;
+  const int column0 = warp / Tile::kWarpsM * Tile::kWarpN + lane_n * 4;
+  const TileAt at = tile_at(p, static_cast<int>(blockIdx.x));
+  const int k0 = at.split * p.k_per_split, k_end = min(k0 + p.k_per_split, p.k);
+  const int tiles = (k_end - k0 + BK - 1) / BK;
+  Loader<Tile, BM, kPitchA, kAMn> load_a(p.a, at.batch, at.m * BM, p.m, k0, k_end, p.a_vector);
+  Loader<Tile, BN, kPitchB, kBMn> load_b(p.b, at.batch, at.n * BN, p.n, k0, k_end, p.b_vector);
+  constexpr int kBytesA = BK * kPitchA * 4;
+  uint32_t write_at = stages;
+  auto load_next = [&] {
+    load_a.load(write_at);
+    load_b.load(write_at + kBytesA);
+    write_at += Tile::kStageBytes;
+    if (write_at == stages + kStages * Tile::kStageBytes) write_at = stages;
   };
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < Tile::kStages - 1; ++s) load_next();
-  }
-  __syncwarp();
-  int stage = 0;
-  uint32_t phase = 0;
-  const int lane_m = lane & 3, lane_n = lane >> 2;
-  const int warp_m = warp % Tile::kWarpsM * Tile::kWarpM,
-            warp_n = warp / Tile::kWarpsM * Tile::kWarpN;
-  for (int unit = blockIdx.x; unit < units; unit += gridDim.x) {
-    const TileAt at = tile_at(p, unit);
-    const int blocks = min(p.k_blocks_per_split, p.k_blocks - at.split * p.k_blocks_per_split);
-    float sum[Tile::TM][Tile::TN] = {};
 #pragma unroll 1
-    for (int block = 0; block < blocks; ++block) {
-      if (threadIdx.x == 0) load_next();  // into the stage that was left last
-      __syncwarp();
-      mbarrier_wait(full + 8 * stage, phase);
-      const uint32_t a_at = stages + stage * Tile::kStageBytes, b_at = a_at + Tile::BM * 128;
-#pragma unroll 2
-      for (int k = 0; k < Tile::BK; k += 4) {
-        float a[Tile::TM][4];
-        load_fragment<Tile::kAMn>(a, a_at, warp_m, lane_m, 4, k);
+  for (int s = 0; s < kStages - 1; ++s) {
+    if (s < tiles) load_next();
+    copy_commit();
+  }
+  float sum[TM][TN] = {};
+  float a[2][TM], b[2][TN];
+  copy_wait<kStages - 2>();
+  __syncthreads();
+  // Of the stage being read, where this thread's fragments of its first k lie.
+  uint32_t a_stage = stages + row0 * 4, b_stage = stages + kBytesA + column0 * 4;
+  const uint32_t a_end = a_stage + kStages * Tile::kStageBytes;
+  load_fragment<TM, 32>(a[0], a_stage);
+  load_fragment<TN, 16>(b[0], b_stage);
+  constexpr int U = Tile::kUnroll, kLineA = kPitchA * 4, kLineB = kPitchB * 4;
+  uint32_t a_next = a_stage + kLineA, b_next = b_stage + kLineB;  // of the k after this one
+#pragma unroll 1
+  for (int t = 0; t < tiles; ++t) {
+#pragma unroll 1
+    for (int k = 0; k < BK; k += U) {
 #pragma unroll
-        for (int half = 0; half < Tile::TN / 8; ++half) {
-          float b[8][4];
-          load_fragment<Tile::kBMn>(b, b_at, warp_n + half * 64, lane_n, 8, k);
+      for (int u = 0; u < U; ++u) {
+        if (u == U - 1 && k + U == BK) {
+          // The next stage has arrived, and this one is no longer read but from registers.
+          copy_wait<kStages - 2>();
+          __syncthreads();
+          a_stage += Tile::kStageBytes;
+          b_stage += Tile::kStageBytes;
+          if (a_stage == a_end) {
+            a_stage -= kStages * Tile::kStageBytes;
+            b_stage -= kStages * Tile::kStageBytes;
+          }
+          a_next = a_stage - (U - 1) * kLineA;
+          b_next = b_stage - (U - 1) * kLineB;
+        }
+        load_fragment<TM, 32>(a[(u + 1) & 1], a_next + u * kLineA);
+        load_fragment<TN, 16>(b[(u + 1) & 1], b_next + u * kLineB);
+        if (u == 0 && k == 0) {
+          if (t + kStages - 1 < tiles) load_next();
+          copy_commit();
+        }
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
+        for (int i = 0; i < TM; ++i) {
 #pragma unroll
-            for (int i = 0; i < Tile::TM; ++i) {
-#pragma unroll
-              for (int j = 0; j < 8; ++j)
-                sum[i][half * 8 + j] = fmaf(a[i][e], b[j][e], sum[i][half * 8 + j]);
-            }
+          for (int j = 0; j < TN; ++j) {
+            const int turn =
+                i % 2 ? TN - 1 - j : j;  // to and fro: a value of B serves twice in a row
+            sum[i][turn] = fmaf(a[u & 1][i], b[u & 1][turn], sum[i][turn]);
           }
         }
       }
-      __syncwarp();
-      if (lane == 0) mbarrier_arrive(empty + 8 * stage);
-      if (++stage == Tile::kStages) {
-        stage = 0;
-        phase ^= 1;
-      }
+      a_next += U * kLineA;
+      b_next += U * kLineB;
     }
-    const int64_t z = static_cast<int64_t>(at.batch) * p.splits + at.split;
+  }
+  copy_wait<0>();
+  const int64_t z = static_cast<int64_t>(at.batch) * p.splits + at.split;
+  const bool four = p.output == Output::kF32 && p.beta == 0.0f && (p.ld_d & 3) == 0 &&
+                    (p.stride_d & 3) == 0 && (reinterpret_cast<uintptr_t>(p.d) & 15) == 0;
 #pragma unroll
-    for (int i = 0; i < Tile::TM; ++i) {
-      const int row = at.m * Tile::BM + warp_m + spread<Tile::kAMn>(lane_m, 4, i);
-      if (row >= p.m) continue;
+  for (int i = 0; i < TM; ++i) {
+    const int row = at.m * BM + row0 + (i / 4) * 32 + i % 4;
+    if (row >= p.m) continue;
 #pragma unroll
-      for (int j = 0; j < Tile::TN; ++j) {
-        const int column =
-            at.n * Tile::BN + warp_n + (j / 8) * 64 + spread<Tile::kBMn>(lane_n, 8, j % 8);
-        if (column >= p.n) continue;
-        float v = p.alpha * sum[i][j];
+    for (int j = 0; j < TN; j += 4) {
+      const int column = at.n * BN + column0 + j * 4;
+      const int64_t to = z * p.stride_d + row * p.ld_d + column;
+      if (four && column + 3 < p.n) {
+        *reinterpret_cast<float4*>(static_cast<float*>(p.d) + to) =
+            make_float4(p.alpha * sum[i][j], p.alpha * sum[i][j + 1], p.alpha * sum[i][j + 2],
+                        p.alpha * sum[i][j + 3]);
+        continue;
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (column + e >= p.n) continue;
+        float v = p.alpha * sum[i][j + e];
         if (p.beta != 0.0f)
-          v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
-        write_output(p.d, z * p.stride_d + row * p.ld_d + column, p.output, v);
+          v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column + e, p.output);
+        write_output(p.d, to + e, p.output, v);
       }
     }
   }
 }
 
-template <class Tile>
+template <class Tile, bool kAMn, bool kBMn>
 cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
                    cudaStream_t stream) {
   static const cudaError_t configured = cudaFuncSetAttribute(
-      sgemm<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
+      sgemm<Tile, kAMn, kBMn>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
   if (configured != cudaSuccess) return configured;
-  auto div_up = [](int a, int b) { return (a + b - 1) / b; };
+  auto div_up = [](int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); };
   SgemmParams p{};
+  p.a = problem.a;
+  p.b = problem.b;
+  auto vector = [&](const Matrix& x) {
+    return x.mn_major && suits_tma(x.data, x.pitch, x.batch_stride, problem.batches, 4);
+  };
+  p.a_vector = vector(p.a);
+  p.b_vector = vector(p.b);
   p.m = problem.m;
   p.n = problem.n;
+  p.k = problem.k;
   p.batches = problem.batches;
-  p.k_blocks = div_up(problem.k, Tile::BK);
-  p.k_blocks_per_split = div_up(p.k_blocks, schedule.splits);
-  p.splits = div_up(p.k_blocks, p.k_blocks_per_split);
+  p.k_per_split = div_up(div_up(problem.k, 32), schedule.splits) * 32;
+  p.splits = div_up(problem.k, p.k_per_split);
   p.tiles_m = div_up(problem.m, Tile::BM);
   p.tiles_n = div_up(problem.n, Tile::BN);
   p.raster_group = schedule.raster_group;
@@ -259,17 +337,10 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
   p.ld_d = problem.ld_d;
   p.stride_d = problem.stride_d;
   p.output = problem.output;
-  if (!encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, Element::kF32,
-                      problem.a.mn_major ? Tile::BK : Tile::BM) ||
-      !encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, Element::kF32,
-                      problem.b.mn_major ? Tile::BK : Tile::BN)) {
-    return cudaErrorInvalidValue;
-  }
   const int64_t units = int64_t{p.tiles_m} * p.tiles_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  config.gridDim =
-      dim3(static_cast<unsigned>(std::min<int64_t>(units, schedule.sm_count * Tile::kBlocksPerSm)));
+  config.gridDim = dim3(static_cast<unsigned>(units));
   config.blockDim = dim3(Tile::kThreads);
   config.dynamicSmemBytes = Tile::kSharedBytes;
   config.stream = stream;
@@ -279,15 +350,18 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
   config.attrs = &attribute;
   config.numAttrs = schedule.programmatic ? 1 : 0;
   void* arguments[] = {&p};
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(&sgemm<Tile>), arguments);
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(&sgemm<Tile, kAMn, kBMn>),
+                             arguments);
 }
 
 template <bool kAMn, bool kBMn>
 cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile,
                           const WgmmaSchedule& schedule, cudaStream_t stream) {
-  if (tile.bn == 256) return launch<SgemmTile<128, 256, 16, kAMn, kBMn>>(problem, schedule, stream);
-  if (tile.bn == 128) return launch<SgemmTile<128, 128, 16, kAMn, kBMn>>(problem, schedule, stream);
-  return launch<SgemmTile<64, 64, 8, kAMn, kBMn>>(problem, schedule, stream);
+  auto go = [&]<class Tile>(Tile) { return launch<Tile, kAMn, kBMn>(problem, schedule, stream); };
+  //                           BM   BN  BK  TN  warps stages CTAs an SM, unrolled
+  if (tile.bn == 256) return go(SgemmTile<128, 256, 16, 16, 2, 4, 3, 1, 4>{});
+  if (tile.bn == 128) return go(SgemmTile<128, 128, 16, 16, 2, 2, 3, 2, 4>{});
+  return go(SgemmTile<64, 64, 16, 8, 1, 2, 4, 4, 4>{});
 }
 
 }  // namespace

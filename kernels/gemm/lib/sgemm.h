@@ -1,4 +1,4 @@
-// fp32 GEMM on the CUDA cores, fed by TMA.
+// fp32 GEMM on the CUDA cores.
 //
 // Tested by tilewright-bench gemm --suite verify.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace tw::gemm {
 
-// The problem as for the tensor cores: A and B suit TMA, D may be anything. `splits` > 1: D is
-// fp32, `splits` matrices per batch one after the other.
+// The problem as for the tensor cores, but A, B and D may have any pitch and any address.
+// `splits` > 1: D is fp32, `splits` matrices per batch one after the other.
 struct SgemmTileShape {
   int bm, bn;
 };

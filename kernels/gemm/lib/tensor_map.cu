@@ -30,8 +30,9 @@ CUtensorMapDataType map_type(Element element) {
   switch (element) {
     case Element::kBf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case Element::kF16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case Element::kF32:
-    case Element::kTf32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case Element::kF32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    // The copy rounds to tf32 (to nearest); the tensor core would only drop the low bits.
+    case Element::kTf32: return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
     default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
 }

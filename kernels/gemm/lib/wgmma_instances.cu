@@ -1,6 +1,7 @@
 // See wgmma_instances.h. TW_ELEMENT_A, TW_ELEMENT_B and TW_LAYOUT come from the build.
-#include <array>
+#include <vector>
 
+#include "gemm/lib/narrow_kernel.cuh"
 #include "gemm/lib/wgmma_instances.h"
 #include "gemm/lib/wgmma_kernel.cuh"
 
@@ -29,26 +30,44 @@ constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
 
 // More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use,
 // when a device has been chosen.
-template <int BM, int BN> WgmmaKernel row() {
-  using Tile =
-      WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn, kBMn>;
+template <int BM, int BN, int kResident = 1> WgmmaKernel row() {
+  using Tile = WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn,
+                         kBMn, kResident>;
   const auto function = reinterpret_cast<const void*>(&wgmma_gemm<Tile>);
   cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function,      kElementA,      kElementB,          BM,   BN,
-          Tile::kStages, Tile::kThreads, Tile::kSharedBytes, kAMn, kBMn};
+  return {function,       kElementA,          kElementB, BM,   BN,        Tile::kStages,
+          Tile::kThreads, Tile::kSharedBytes, kAMn,      kBMn, kResident, false};
+}
+
+template <int BX> WgmmaKernel narrow_row() {
+  using Tile =
+      NarrowTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BX, kAMn, kBMn>;
+  const auto function = reinterpret_cast<const void*>(&narrow_gemm<Tile>);
+  cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
+  return {function, kElementA,     kElementB,       Tile::BW,
+          BX,       Tile::kStages, Tile::kThreads,  Tile::kSharedBytes,
+          kAMn,     kBMn,          Tile::kResident, true};
 }
 
 }  // namespace
 
 template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT>() {
-  if constexpr (element_bytes(kElementA) == 1) {
-    static const std::array rows = {row<128, 128>(), row<64, 128>(), row<64, 64>()};
-    return {rows.data(), static_cast<int>(rows.size())};
-  } else {
-    static const std::array rows = {row<128, 256>(), row<128, 192>(), row<128, 128>(),
-                                    row<64, 256>(),  row<64, 128>(),  row<64, 64>()};
-    return {rows.data(), static_cast<int>(rows.size())};
-  }
+  static const std::vector<WgmmaKernel> rows = [] {
+    std::vector<WgmmaKernel> all;
+    if constexpr (element_bytes(kElementA) == 1) {
+      all = {row<128, 192>(), row<128, 128>(), row<64, 128>(), row<64, 64>(), row<64, 64, 2>()};
+    } else {
+      all = {row<128, 256>(), row<128, 192>(), row<128, 128>(), row<64, 256>(),
+             row<64, 128>(),  row<64, 64>(),   row<64, 64, 2>()};
+    }
+    all.push_back(narrow_row<64>());
+    if constexpr (!kBMn) {
+      all.push_back(narrow_row<32>());
+      all.push_back(narrow_row<16>());
+    }
+    return all;
+  }();
+  return {rows.data(), static_cast<int>(rows.size())};
 }
 
 }  // namespace tw::gemm

@@ -31,7 +31,8 @@ namespace tw::gemm {
 
 using namespace tw::gpu;
 
-template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_> struct WgmmaTile {
+template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_, int kResident_>
+struct WgmmaTile {
   using A = TA;
   using B = TB;
   static constexpr int BM = BM_, BN = BN_;
@@ -45,12 +46,16 @@ template <class TA, class TB, int BM_, int BN_, bool kAMn_, bool kBMn_> struct W
   static constexpr int kABytes = BM * 128, kBBytes = BN * 128, kStageBytes = kABytes + kBBytes;
   static constexpr int kStagingBytes = 8192;  // 64 rows of 128 bytes, a warpgroup and buffer
   static constexpr int kBuffers = 2;
-  static constexpr int kSharedLimit = 232448;  // 227 KiB a block (programming guide, cc 9.0)
-  static constexpr int kFixed = 1024 + 256 + kConsumers * kBuffers * kStagingBytes;
+  // CTAs an SM holds at once. Two of them hide each other's latencies, and the start of one kernel
+  // behind the end of the kernel before it.
+  static constexpr int kResident = kResident_;
+  // 227 KiB a block, 228 KiB an SM with 1 KiB of each block reserved (programming guide, cc 9.0).
+  static constexpr int kSharedLimit = kResident == 1 ? 232448 : 233472 / kResident - 1024;
+  static constexpr int kFixed = 256 + kConsumers * kBuffers * kStagingBytes;
   static constexpr int kFitting = (kSharedLimit - kFixed) / kStageBytes;
   static constexpr int kStages = kFitting > 12 ? 12 : kFitting;
   static constexpr int kSharedBytes = kFixed + kStages * kStageBytes;
-  static_assert(!kPromote || BN <= 128, "two sets of accumulators must fit the registers");
+  static_assert(!kPromote || BN <= 192, "two sets of accumulators must fit the registers");
   static_assert(kStages >= 3, "a ring of fewer stages cannot hide the copies");
 };
 
@@ -153,14 +158,14 @@ __device__ __forceinline__ float load_c(const void* c, int64_t index, Output out
   return __half2float(static_cast<const __half*>(c)[index]);
 }
 
-// Stores the 16 rows of a staging buffer that this warp has written, columns x.. of D, without TMA.
-// A row of 16-bit elements may start on an odd element: then lane l writes elements 2l+1 and 2l+2
-// as one word.
-__device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, int m0, int x,
-                                           int z, int warp, int lane) {
+// Stores the 16 rows of a staging buffer of fp32 that this warp has written, columns x.. of D,
+// without TMA.
+__device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t base, int m0, int x,
+                                               int z, int warp, int lane) {
   const int rows = p.m - m0 - warp * 16;
-  const int columns = p.n - x;
-  const int64_t first = z * p.stride_d + static_cast<int64_t>(m0 + warp * 16) * p.ld_d + x;
+  const bool column = x + lane < p.n;
+  float* row = static_cast<float*>(p.d_data) + z * p.stride_d +
+               static_cast<int64_t>(m0 + warp * 16) * p.ld_d + x + lane;
   constexpr int kInFlight = 8;
 #pragma unroll
   for (int half = 0; half < 16; half += kInFlight) {
@@ -168,37 +173,68 @@ __device__ __forceinline__ void store_rows(const WgmmaParams& p, uint32_t base, 
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
       const int r = warp * 16 + half + i;
-      asm volatile("ld.shared.b32 %0, [%1];"
-                   : "=r"(word[i])
-                   : "r"(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4));
+      word[i] = load_shared(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4);
     }
-    if (p.output == Output::kF32) {
-      float* row = static_cast<float*>(p.d_data) + first + half * p.ld_d + lane;
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
-        if (half + i < rows && lane < columns) *row = __uint_as_float(word[i]);
-      }
-      continue;
-    }
-    uint16_t* row = static_cast<uint16_t*>(p.d_data) + first + half * p.ld_d;
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
-      const uint32_t next = __shfl_down_sync(0xffffffffu, word[i], 1);
-      if (half + i >= rows) continue;
-      if ((reinterpret_cast<uintptr_t>(row) & 2) == 0) {
-        if (2 * lane + 1 < columns) {
-          *reinterpret_cast<uint32_t*>(row + 2 * lane) = word[i];
-        } else if (2 * lane < columns) {
-          row[2 * lane] = static_cast<uint16_t>(word[i]);
-        }
-      } else {
-        if (lane == 0 && columns > 0) row[0] = static_cast<uint16_t>(word[i]);
-        if (lane < 31 && 2 * lane + 2 < columns) {
-          *reinterpret_cast<uint32_t*>(row + 2 * lane + 1) = __byte_perm(word[i], next, 0x5432);
-        } else if (2 * lane + 1 < columns) {
-          row[2 * lane + 1] = static_cast<uint16_t>(word[i] >> 16);
-        }
+      if (half + i < rows && column) *row = __uint_as_float(word[i]);
+    }
+  }
+}
+
+// The same for 16-bit elements, kColumns (64 or 128) of them a row: two neighbouring staging
+// buffers hold 128. A row may start on any element. Words of 8 bytes on the 8-byte grid are stored
+// whole, lane l's from its own four elements and those of lane l - 1; what is left at a row's two
+// ends, up to three elements each, is stored for all 16 rows at once.
+template <int kColumns>
+__device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, int m0, int x,
+                                              int z, int warp, int lane) {
+  const int rows = min(p.m - m0 - warp * 16, 16);
+  const int columns = min(p.n - x, kColumns);
+  if (rows <= 0 || columns <= 0) return;
+  auto* first = static_cast<uint16_t*>(p.d_data) + z * p.stride_d +
+                static_cast<int64_t>(m0 + warp * 16) * p.ld_d + x;
+  auto staged = [&](int r, int element) {  // address of an element of the warp's row r
+    const int line = warp * 16 + r, chunk = (element & 63) >> 3;
+    return base + (element >> 6) * 8192 + line * 128 + ((chunk ^ (line & 7)) << 4) +
+           (element & 7) * 2;
+  };
+  const bool holds = lane * 4 < kColumns;
+  constexpr int kInFlight = 8;
+#pragma unroll 1  // small problems pay for every line of code that is fetched
+  for (int part = 0; part < 16; part += kInFlight) {
+    uint2 own[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i)
+      own[i] = holds ? load_shared_v2(staged(part + i, lane * 4)) : uint2{};
+    uint16_t* row = first + part * p.ld_d;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+      const uint2 before = {__shfl_up_sync(0xffffffffu, own[i].x, 1),
+                            __shfl_up_sync(0xffffffffu, own[i].y, 1)};
+      const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+      const bool two = (shift & 2) != 0;
+      const uint32_t w0 = two ? before.x : before.y, w1 = two ? before.y : own[i].x,
+                     w2 = two ? own[i].x : own[i].y;
+      const int bits = (shift & 1) != 0 ? 16 : 32;
+      const int element = lane * 4 - shift;
+      if (part + i < rows && element >= 0 && element + 3 < columns) {
+        *reinterpret_cast<uint2*>(row + element) =
+            make_uint2(__funnelshift_rc(w0, w1, bits), __funnelshift_rc(w1, w2, bits));
       }
+    }
+  }
+  const int r = lane & 15;
+  if (r < rows) {
+    uint16_t* row = first + r * p.ld_d;
+    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+    // Left end: what comes before the first word; right end: what comes behind the last.
+    const int left = min((4 - shift) & 3, columns);
+    const int right = max(((columns + shift) & ~3) - shift, left);
+    const int from = lane < 16 ? 0 : right, to = lane < 16 ? left : columns;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      if (from + i < to) row[from + i] = load_shared_u16(staged(r, from + i));
     }
   }
 }
@@ -236,37 +272,32 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
   auto chunk_address = [&](uint32_t base, int r, int chunk) {
     return base + r * 128 + ((chunk ^ (r & 7)) << 4);
   };
-  auto before = [&]() -> uint32_t {
+  // Where the next 8 KiB of D are staged; waits until they are free.
+  auto begin = [&]() -> uint32_t {
     if (p.d_by_tma) {
       if (thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
       named_barrier(1 + group, 128);
-    } else {
-      __syncwarp();  // a warp stores the rows that it staged itself
     }
     uint32_t base = staging + buffer * Tile::kStagingBytes;
-    asm volatile(
-        ""
-        : "+r"(base));  // addresses are computed here, not kept in registers through the mainloop
+    buffer ^= 1;
+    // Addresses are computed here, not kept in registers through the mainloop.
+    asm volatile("" : "+r"(base));
     return base;
   };
-  auto after = [&](uint32_t base, int x) {
-    if (p.d_by_tma) {
-      fence_async_shared();
-      named_barrier(1 + group, 128);
-      if (thread == 0) {
-        tma_store(&p.d, x, m0, z, base);
-        tma_store_commit();
-      }
-    } else {
-      __syncwarp();
-      store_rows(p, base, m0, x, z, warp, lane);
+  auto finish = [&](uint32_t base, int x) {
+    fence_async_shared();
+    named_barrier(1 + group, 128);
+    if (thread == 0) {
+      tma_store(&p.d, x, m0, z, base);
+      tma_store_commit();
     }
-    buffer ^= 1;
   };
+  // Without TMA a warp stores the rows that it staged itself.
   if (p.output == Output::kF32) {
 #pragma unroll
     for (int h = 0; h < BN / 32; ++h) {
-      const uint32_t base = before();
+      const uint32_t base = begin();
+      if (!p.d_by_tma) __syncwarp();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = warp * 16 + g + half * 8;
@@ -277,22 +308,46 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
                           __float_as_uint(d[i]), __float_as_uint(d[i + 1]));
         }
       }
-      after(base, n0 + 32 * h);
+      if (p.d_by_tma) {
+        finish(base, n0 + 32 * h);
+      } else {
+        __syncwarp();
+        store_rows_f32(p, base, m0, n0 + 32 * h, z, warp, lane);
+      }
     }
-  } else {
-    const int matrix = lane >> 3;
-    const int r = warp * 16 + (matrix & 1) * 8 + (lane & 7);
+    return;
+  }
+  const int matrix = lane >> 3;
+  const int r = warp * 16 + (matrix & 1) * 8 + (lane & 7);
+  auto stage_64 = [&](uint32_t base, int h) {  // columns 64 h .. 64 h + 63
+#pragma unroll
+    for (int pair = 0; pair < 4; ++pair) {
+      const int i = 4 * (8 * h + 2 * pair);
+      store_matrix_x4(chunk_address(base, r, 2 * pair + (matrix >> 1)),
+                      pack16(d[i], d[i + 1], p.output), pack16(d[i + 2], d[i + 3], p.output),
+                      pack16(d[i + 4], d[i + 5], p.output), pack16(d[i + 6], d[i + 7], p.output));
+    }
+  };
+  if (p.d_by_tma) {
 #pragma unroll
     for (int h = 0; h < BN / 64; ++h) {
-      const uint32_t base = before();
+      const uint32_t base = begin();
+      stage_64(base, h);
+      finish(base, n0 + 64 * h);
+    }
+    return;
+  }
+  static_assert(Tile::kBuffers == 2 && Tile::kStagingBytes == 8192, "store_rows_16 reads both");
 #pragma unroll
-      for (int pair = 0; pair < 4; ++pair) {
-        const int i = 4 * (8 * h + 2 * pair);
-        store_matrix_x4(chunk_address(base, r, 2 * pair + (matrix >> 1)),
-                        pack16(d[i], d[i + 1], p.output), pack16(d[i + 2], d[i + 3], p.output),
-                        pack16(d[i + 4], d[i + 5], p.output), pack16(d[i + 6], d[i + 7], p.output));
-      }
-      after(base, n0 + 64 * h);
+  for (int h = 0; h < BN / 64; h += 2) {
+    __syncwarp();
+    stage_64(staging, h);
+    if (h + 1 < BN / 64) stage_64(staging + Tile::kStagingBytes, h + 1);
+    __syncwarp();
+    if (h + 1 < BN / 64) {
+      store_rows_16<128>(p, staging, m0, n0 + 64 * h, z, warp, lane);
+    } else {
+      store_rows_16<64>(p, staging, m0, n0 + 64 * h, z, warp, lane);
     }
   }
 }
@@ -324,62 +379,76 @@ __device__ __forceinline__ void store_element(const WgmmaParams& p, int64_t at, 
   }
 }
 
-// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs, in rank
-// order (deterministic), and stores them. The reads of all ranks are in flight together.
-template <class Tile, int kRanks>
+// Four neighbouring elements of D: the sum over the cluster's CTAs, in rank order (deterministic),
+// of what each holds at `address` of its shared memory, scaled, plus beta * C. The reads of all
+// ranks are in flight together.
+__device__ __forceinline__ void sum_and_store(const WgmmaParams& p, uint32_t address, int ranks,
+                                              float alpha, int batch, int row, int column,
+                                              int columns) {
+  if (column >= columns) return;
+  constexpr int kMostRanks = 8;
+  float4 part[kMostRanks];
+#pragma unroll
+  for (int rank = 0; rank < kMostRanks; ++rank) {
+    if (rank < ranks)
+      part[rank] = ranks > 1 ? load_remote_v4(address, rank) : load_shared_f4(address);
+  }
+  float4 sum = part[0];
+#pragma unroll
+  for (int rank = 1; rank < kMostRanks; ++rank) {
+    if (rank >= ranks) continue;
+    sum.x += part[rank].x;
+    sum.y += part[rank].y;
+    sum.z += part[rank].z;
+    sum.w += part[rank].w;
+  }
+  float value[4] = {alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w};
+  const int64_t at = batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column;
+  if (p.beta != 0.0f) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (column + e < columns) {
+        value[e] += p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
+      }
+    }
+  }
+  const int bytes = p.output == Output::kF32 ? 4 : 2;
+  if (column + 4 <= columns &&
+      ((reinterpret_cast<uintptr_t>(p.d_data) + at * bytes) & (4 * bytes - 1)) == 0) {
+    if (p.output == Output::kF32) {
+      *reinterpret_cast<float4*>(static_cast<float*>(p.d_data) + at) =
+          make_float4(value[0], value[1], value[2], value[3]);
+    } else {
+      *reinterpret_cast<uint2*>(static_cast<uint16_t*>(p.d_data) + at) =
+          make_uint2(pack16(value[0], value[1], p.output), pack16(value[2], value[3], p.output));
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (column + e < columns) store_element(p, at + e, value[e]);
+    }
+  }
+}
+
+// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs and
+// stores them.
+template <class Tile>
 __device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
-  constexpr int kPitch = Tile::BN * 4 + 16;
-  constexpr int kRows = Tile::BM / kRanks, kPieces = kRows * (Tile::BN / 4),
-                kThreads = Tile::kConsumers * 128;
+  constexpr int kPitch = Tile::BN * 4 + 16, kThreads = Tile::kConsumers * 128;
+  const int pieces = Tile::BM / p.k_cluster * (Tile::BN / 4);
   const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
-  const int first = static_cast<int>(cluster_rank()) * kRows;
+  const int first = static_cast<int>(cluster_rank()) * (Tile::BM / p.k_cluster);
   const int batch = tile.z / p.splits;
   float alpha = p.alpha;
   if (p.scale_a != nullptr) alpha *= *p.scale_a;
   if (p.scale_b != nullptr) alpha *= *p.scale_b;
 #pragma unroll 2
-  for (int i = threadIdx.x; i < kPieces; i += kThreads) {
+  for (int i = threadIdx.x; i < pieces; i += kThreads) {
     const int r = first + i / (Tile::BN / 4), c = i % (Tile::BN / 4) * 4;
-    const int row = tile.m_unit * Tile::BM + r, column = tile.n * Tile::BN + c;
-    if (row >= p.m || column >= p.n) continue;
-    float4 part[kRanks];
-#pragma unroll
-    for (int rank = 0; rank < kRanks; ++rank)
-      part[rank] = load_remote_v4(stages + r * kPitch + c * 4, rank);
-    float4 sum = part[0];
-#pragma unroll
-    for (int rank = 1; rank < kRanks; ++rank) {
-      sum.x += part[rank].x;
-      sum.y += part[rank].y;
-      sum.z += part[rank].z;
-      sum.w += part[rank].w;
-    }
-    float value[4] = {alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w};
-    const int64_t at = batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column;
-    if (p.beta != 0.0f) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (column + e < p.n) {
-          value[e] +=
-              p.beta * load_c(p.c, batch * p.stride_c + row * p.ld_c + column + e, p.output);
-        }
-      }
-    }
-    const int bytes = p.output == Output::kF32 ? 4 : 2;
-    if (column + 4 <= p.n &&
-        ((reinterpret_cast<uintptr_t>(p.d_data) + at * bytes) & (4 * bytes - 1)) == 0) {
-      if (p.output == Output::kF32) {
-        *reinterpret_cast<float4*>(static_cast<float*>(p.d_data) + at) =
-            make_float4(value[0], value[1], value[2], value[3]);
-      } else {
-        *reinterpret_cast<uint2*>(static_cast<uint16_t*>(p.d_data) + at) =
-            make_uint2(pack16(value[0], value[1], p.output), pack16(value[2], value[3], p.output));
-      }
-    } else {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (column + e < p.n) store_element(p, at + e, value[e]);
-      }
+    const int row = tile.m_unit * Tile::BM + r;
+    if (row < p.m) {
+      sum_and_store(p, stages + r * kPitch + c * 4, p.k_cluster, alpha, batch, row,
+                    tile.n * Tile::BN + c, p.n);
     }
   }
 }
@@ -484,14 +553,18 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
 }
 
 template <class Tile>
-__global__ void __launch_bounds__(Tile::kThreads, 1)
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     wgmma_gemm(const __grid_constant__ WgmmaParams p) {
-  extern __shared__ uint8_t shared[];
-  const uint32_t stages = (shared_address(shared) + 1023) & ~1023u;  // swizzle atoms are 1024 bytes
+  extern __shared__ __align__(1024) uint8_t shared[];  // swizzle atoms are 1024 bytes
+  const uint32_t stages = shared_address(shared);
+  if ((stages & 1023) != 0) __trap();
   const uint32_t staging = stages + Tile::kStages * Tile::kStageBytes;
   const uint32_t full = staging + Tile::kConsumers * Tile::kBuffers * Tile::kStagingBytes;
   const uint32_t empty = full + 8 * Tile::kStages;
   if (threadIdx.x == 0) {
+    prefetch_tensor_map(&p.a);
+    prefetch_tensor_map(&p.b);
+    if (p.d_by_tma) prefetch_tensor_map(&p.d);
     for (int s = 0; s < Tile::kStages; ++s) {
       mbarrier_init(full + 8 * s, 1);
       mbarrier_init(empty + 8 * s,
@@ -507,29 +580,25 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   wait_for_kernels_ahead();
   let_kernels_behind_start();
   const int group = static_cast<int>(threadIdx.x) / 128;
+  // Each branch holds all that its warps do: behind the join the compiler would have to fit the
+  // consumers' code into the producer's registers.
   if (group == Tile::kConsumers) {
-    if constexpr (Tile::kConsumers > 1) registers_release<56>();
+    if constexpr (Tile::kConsumers > 1) registers_release<40>();
     const int warp = (threadIdx.x & 127) >> 5;
     if (warp == 0 && (threadIdx.x & 31) == 0) produce<Tile>(p, stages, full, empty);
     __syncwarp();
+    if (p.k_cluster > 1) cluster_sync();
+    // No CTA leaves while its peer may still write to it or read from it.
+    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
   } else {
-    if constexpr (Tile::kConsumers > 1) registers_acquire<224>();
+    if constexpr (Tile::kConsumers > 1) registers_acquire<232>();
     consume<Tile>(p, stages, full, empty, staging, group);
-  }
-  if (p.k_cluster > 1) {
-    cluster_sync();
-    if (group < Tile::kConsumers) {
-      if (p.k_cluster == 2) {
-        reduce_cluster<Tile, 2>(p, stages);
-      } else if (p.k_cluster == 4) {
-        reduce_cluster<Tile, 4>(p, stages);
-      } else {
-        reduce_cluster<Tile, 8>(p, stages);
-      }
+    if (p.k_cluster > 1) {
+      cluster_sync();
+      reduce_cluster<Tile>(p, stages);
     }
+    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
   }
-  // No CTA leaves while its peer may still write to it or read from it.
-  if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
 }
 
 }  // namespace tw::gemm

@@ -57,13 +57,14 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                            problem.a.mn_major ? bk : kernel.bm) &&
             encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
                            (problem.b.mn_major ? bk : kernel.bn) / cluster);
+  p.transposed = problem.transposed;
   p.d_data = problem.d;
   p.ld_d = problem.ld_d;
   p.stride_d = problem.stride_d;
   // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
   // a pitch of 132 wrote column 131), so the width counts too.
   p.d_by_tma =
-      !shared_k && problem.n * output_bytes(problem.output) % 16 == 0 &&
+      !shared_k && !kernel.narrow && problem.n * output_bytes(problem.output) % 16 == 0 &&
       suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
   if (p.d_by_tma) ok = ok && encode_lines(&p.d, d, columns, 64);
   if (!ok) return cudaErrorInvalidValue;
@@ -71,9 +72,14 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  if (shared_k && units > schedule.sm_count) return cudaErrorInvalidConfiguration;
-  config.gridDim = dim3(static_cast<unsigned>(
-      shared_k ? units : std::min<int64_t>(units, schedule.sm_count / cluster) * cluster));
+  const int slots = schedule.sm_count * kernel.resident;
+  if (kernel.narrow ? problem.n > kernel.bn || problem.batches > 65535 : shared_k && units > slots)
+    return cudaErrorInvalidConfiguration;
+  config.gridDim =
+      kernel.narrow
+          ? dim3(static_cast<unsigned>(p.units_m * schedule.k_cluster), 1, problem.batches)
+          : dim3(static_cast<unsigned>(
+                shared_k ? units : std::min<int64_t>(units, slots / cluster) * cluster));
   config.blockDim = dim3(kernel.threads);
   config.dynamicSmemBytes = kernel.shared_bytes;
   config.stream = stream;
@@ -93,14 +99,15 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   return cudaLaunchKernelExC(&config, kernel.function, arguments);
 }
 
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn,
-                                     bool a_mn, bool b_mn) {
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, WgmmaTileShape tile,
+                                     bool narrow, bool a_mn, bool b_mn) {
   int count = 0;
   const WgmmaKernel* all = wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel& k = all[i];
-    if (k.element_a == element_a && k.element_b == element_b && k.bm == bm && k.bn == bn &&
-        k.a_mn == a_mn && k.b_mn == b_mn) {
+    if (k.element_a == element_a && k.element_b == element_b && k.bm == tile.bm &&
+        k.bn == tile.bn && k.resident == tile.resident && k.narrow == narrow && k.a_mn == a_mn &&
+        k.b_mn == b_mn) {
       return &k;
     }
   }

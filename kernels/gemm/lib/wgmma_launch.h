@@ -27,6 +27,8 @@ struct WgmmaKernel {
   Element element_a, element_b;
   int bm, bn, stages, threads, shared_bytes;
   bool a_mn, b_mn;
+  int resident;  // CTAs an SM holds at once
+  bool narrow;   // narrow_kernel.cuh: A is the wide operand, n <= bn
 };
 
 // A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of
@@ -48,6 +50,7 @@ struct WgmmaProblem {
   Output output;
   float alpha, beta;
   const float *scale_a, *scale_b;
+  bool transposed;  // narrow kernels only: D is stored n x m
 };
 
 struct WgmmaSchedule {
@@ -62,8 +65,11 @@ struct WgmmaSchedule {
 
 // Every instance that was built, `*count` of them.
 const WgmmaKernel* wgmma_kernels(int* count);
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, int bm, int bn,
-                                     bool a_mn, bool b_mn);
+struct WgmmaTileShape {
+  int bm, bn, resident;
+};
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, WgmmaTileShape tile,
+                                     bool narrow, bool a_mn, bool b_mn);
 
 // A and B must suit TMA: address and pitch (and batch stride) multiples of 16 bytes. D may be
 // anything.

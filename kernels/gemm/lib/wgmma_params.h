@@ -32,6 +32,7 @@ struct WgmmaParams {
   bool d_by_tma;  // false: D's width, pitch or address does not suit TMA
   int64_t ld_d, stride_d;
   Output output;
+  bool transposed;  // narrow_kernel.cuh only: D is n x m, the narrow side first
 };
 
 }  // namespace tw::gemm
