@@ -172,25 +172,25 @@ def gemm_tiles_table(name, data):
     return rows
 
 
-def gemm_ladder_table(name, data):
-    """One row a step; type and what changed are read from the step itself."""
-    rows = ["| step | what changed | type | 4096 | 4095 | of cuBLASLt at 4096 | at 4095 |", "|---|---|---|--:|--:|--:|--:|"]
-    for row in data["steps"]:
-        text = (ROOT / "kernels/gemm" / f"{row['step']}.cu").read_text()
-        idea = re.search(r"^// GEMM step \d+: (.*?)\.?$", text, flags=re.M).group(1)
-        kind = "bf16" if "launch_bf16" in text else "f32"
-        cells = []
-        for size in ("4096", "4095"):
-            best = data["cublas"].get(f"{kind} {size}")
-            cells.append(f"{100 * row[size] / best:.0f} %" if row[size] and best else "")
-        rate = lambda v: "whole tiles only" if v is None else cell(v, 0 if v >= 100 else 1)
-        rows.append(f"| {row['step']} | {idea} | {kind} | {rate(row['4096'])} | {rate(row['4095'])} | {cells[0]} | {cells[1]} |")
-    c = data["cublas"]
-    rows += ["", "cuBLASLt: " + ", ".join(f"{k.replace(' ', ' at ')} {cell(v, 0 if v >= 100 else 1)}" for k, v in c.items()) + " TFLOP/s."]
+def gemm_steps_table(name, data):
+    """One row a step; the idea is read from the step's first line."""
+    cases = {(c["type"], c["n"]): rates(c) for c in data["cases"]}
+    rows = ["| step | what changed | type | 1024 | 4096 | 4095 | of cuBLAS at 4096 | at 4095 |", "|---|---|---|--:|--:|--:|--:|--:|"]
+    number = lambda v: "" if v is None else cell(v, 0 if v >= 100 else 1)
+    for kind in ("f32", "bf16"):
+        for step in cases[kind, "4096"]:
+            if step == "cublas":
+                continue
+            text = (ROOT / "kernels/gemm" / f"{step}.cu").read_text()
+            idea = re.search(r"^// GEMM step \d+: (.*?)\.?$", text, flags=re.M).group(1)
+            figures = [cases[kind, n].get(step) for n in ("1024", "4096", "4095")]
+            shares = [f"{100 * v / cases[kind, n]['cublas']:.0f} %" if v else "" for v, n in ((figures[1], "4096"), (figures[2], "4095"))]
+            rows.append(f"| {step} | {idea} | {kind} | " + " | ".join(map(number, figures)) + f" | {shares[0]} | {shares[1]} |")
+        rows.append(f"| cuBLAS | | {kind} | " + " | ".join(number(cases[kind, n]["cublas"]) for n in ("1024", "4096", "4095")) + " | | |")
     return rows
 
 
-KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_ladder": gemm_ladder_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table}
 
 

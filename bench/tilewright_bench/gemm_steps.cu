@@ -1,12 +1,18 @@
-// tilewright-bench gemm-steps: every step of kernels/gemm (fp32) beside cublasSgemm, TFLOP/s, at
-// 1024, 4096 and 4095. Checked on sampled elements against sums in double precision, with the bound
+// tilewright-bench gemm-steps: every step of kernels/gemm beside cuBLAS, TFLOP/s, at 1024, 4096 and
+// 4095: steps 01 to 13 in fp32 (cublasSgemm), 14 and on in bf16 with fp32 results (cublasGemmEx).
+// Checked on sampled elements against sums in double precision, with the bound
 // of kernels/common/gemm_program.h. bench/render_tables.py sets the profile's reason beside each
 // step.
 #include <cublas_v2.h>
 
 #include <cstdio>
+#include <type_traits>
 
+#include "common/async_copy.cuh"
+#include "common/gemm_access.cuh"
 #include "common/gemm_program.h"
+#include "common/pitched.h"
+#include "common/warpgroup.cuh"
 #include "frame.h"
 #include "ladder.h"
 
@@ -35,6 +41,42 @@ namespace gemm_step07 {
 namespace gemm_step08 {
 #include "gemm/08_vectorised.cu"
 }
+namespace gemm_step09 {
+#include "gemm/09_conflict_free.cu"
+}
+namespace gemm_step10 {
+#include "gemm/10_swizzled.cu"
+}
+namespace gemm_step11 {
+#include "gemm/11_double_buffered.cu"
+}
+namespace gemm_step12 {
+#include "gemm/12_cp_async.cu"
+}
+namespace gemm_step13 {
+#include "gemm/13_warp_tile.cu"
+}
+namespace gemm_step14 {
+#include "gemm/14_mma_sync.cu"
+}
+namespace gemm_step15 {
+#include "gemm/15_wgmma.cu"
+}
+namespace gemm_step16 {
+#include "gemm/16_tma_pipeline.cu"
+}
+namespace gemm_step17 {
+#include "gemm/17_warp_specialised.cu"
+}
+namespace gemm_step18 {
+#include "gemm/18_cluster_multicast.cu"
+}
+namespace gemm_step19 {
+#include "gemm/19_persistent.cu"
+}
+namespace gemm_step20 {
+#include "gemm/20_split_k.cu"
+}
 #undef main
 
 namespace tilewright::bench {
@@ -58,6 +100,23 @@ const Step kSteps[] = {
     {"06_register_tile_1d", gemm_step06::launch},
     {"07_register_tile_2d", gemm_step07::launch},
     {"08_vectorised", gemm_step08::launch},
+    {"09_conflict_free", gemm_step09::launch},
+    {"10_swizzled", gemm_step10::launch},
+    {"11_double_buffered", gemm_step11::launch},
+    {"12_cp_async", gemm_step12::launch},
+    {"13_warp_tile", gemm_step13::launch},
+};
+
+struct Bf16Step {
+  const char* name;
+  void (*launch)(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, Shape shape);
+};
+
+const Bf16Step kBf16Steps[] = {
+    {"14_mma_sync", gemm_step14::launch},          {"15_wgmma", gemm_step15::launch},
+    {"16_tma_pipeline", gemm_step16::launch},      {"17_warp_specialised", gemm_step17::launch},
+    {"18_cluster_multicast", gemm_step18::launch}, {"19_persistent", gemm_step19::launch},
+    {"20_split_k", gemm_step20::launch},
 };
 
 constexpr float kScale = 2.0f / 16777216.0f;
@@ -67,16 +126,22 @@ __global__ void to_reals(float* x, int64_t count) {
   const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
   if (i < count) x[i] = float(reinterpret_cast<uint32_t*>(x)[i] >> 8) * kScale - 1.0f;
 }
+__global__ void to_reals(__nv_bfloat16* x, int64_t count) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < count)
+    x[i] = __float2bfloat16(float(reinterpret_cast<uint16_t*>(x)[i]) * (2.0f / 65536.0f) - 1.0f);
+}
 
 // Warp w compares one element, spread over C; wrong ones are counted.
-__global__ void compare_samples(const float* a, const float* b, const float* c, int n,
+template <class T>
+__global__ void compare_samples(const T* a, const T* b, const float* c, int n, double u,
                                 unsigned samples, unsigned* wrong) {
   const unsigned w = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (w >= samples) return;
   const int64_t at = int64_t(w) * (int64_t(n) * n - 1) / (samples - 1), row = at / n, col = at % n;
   double sum = 0, magnitude = 0;
   for (int64_t k = lane; k < n; k += 32) {
-    const double p = double(a[row * n + k]) * b[k * n + col];
+    const double p = double(float(a[row * n + k])) * double(float(b[k * n + col]));
     sum += p;
     magnitude += fabs(p);
   }
@@ -84,20 +149,22 @@ __global__ void compare_samples(const float* a, const float* b, const float* c, 
     sum += __shfl_down_sync(0xffffffffu, sum, d);
     magnitude += __shfl_down_sync(0xffffffffu, magnitude, d);
   }
-  const double u = 0x1p-24, gamma = n * u / (1 - n * u);
+  const double gamma = n * u / (1 - n * u);
   if (lane == 0 && !(fabs(c[at] - sum) <= gamma * magnitude)) atomicAdd(wrong, 1u);
 }
 
-void run_size(int n, const Options& options, std::vector<Case>& cases) {
+// T: float or __nv_bfloat16, of A and B.
+template <class T> void run_size(int n, const Options& options, std::vector<Case>& cases) {
   if (out_of_time(options)) return;
+  constexpr bool kBf16 = std::is_same_v<T, __nv_bfloat16>;
   const int64_t count = int64_t(n) * n;
-  const size_t bytes = size_t(count) * 4;
-  RotatingBuffers a(bytes, 3 * bytes), b(bytes, 3 * bytes), c(bytes, 3 * bytes);
+  const size_t bytes = size_t(count) * sizeof(T), all = 2 * bytes + size_t(count) * 4;
+  RotatingBuffers a(bytes, all), b(bytes, all), c(size_t(count) * 4, all);
   a.randomise(1);
   b.randomise(2);
   for (RotatingBuffers* x : {&a, &b})
     for (int i = 0; i < x->count(); ++i)
-      to_reals<<<unsigned((count + 255) / 256), 256>>>(static_cast<float*>((*x)[i]), count);
+      to_reals<<<unsigned((count + 255) / 256), 256>>>(static_cast<T*>((*x)[i]), count);
   unsigned* wrong = nullptr;
   TW_CUDA(cudaMalloc(&wrong, 4));
   TW_CUDA(cudaDeviceSynchronize());
@@ -107,8 +174,8 @@ void run_size(int n, const Options& options, std::vector<Case>& cases) {
     std::exit(3);
   }
   Case out;
-  out.name = "f32 " + std::to_string(n);
-  out.fields = {{"type", "f32"}, {"n", std::to_string(n)}};
+  out.name = (kBf16 ? "bf16 " : "f32 ") + std::to_string(n);
+  out.fields = {{"type", kBf16 ? "bf16" : "f32"}, {"n", std::to_string(n)}};
   out.unit = "TFLOP/s";
   out.work = 2.0 * n * n * n;
   std::vector<Candidate> candidates;
@@ -119,31 +186,40 @@ void run_size(int n, const Options& options, std::vector<Case>& cases) {
       launch(0, cudaStreamPerThread);
       TW_CUDA(cudaDeviceSynchronize());
       constexpr unsigned kSamples = 1 << 16;
-      compare_samples<<<kSamples / 8, 256>>>(static_cast<float*>(a[0]), static_cast<float*>(b[0]),
-                                             static_cast<float*>(c[0]), n, kSamples, wrong);
+      // The tensor cores cut off where fp32 rounds.
+      compare_samples<T><<<kSamples / 8, 256>>>(static_cast<T*>(a[0]), static_cast<T*>(b[0]),
+                                                static_cast<float*>(c[0]), n,
+                                                kBf16 ? 0x1p-22 : 0x1p-24, kSamples, wrong);
       unsigned found = 0;
       TW_CUDA(cudaMemcpy(&found, wrong, 4, cudaMemcpyDeviceToHost));
       return found ? std::to_string(found) + " of 65536 samples differ" : "";
     };
     candidates.push_back({name, launch, check, true});
   };
-  for (const Step& step : kSteps) {
-    if (n % step.multiple_of) continue;
-    add(step.name, [&, step, n](int slot, cudaStream_t stream) {
+  auto add_step = [&](const char* name, auto step_launch) {
+    add(name, [&, step_launch, n](int slot, cudaStream_t stream) {
       const InStream in_stream(stream);
-      step.launch(static_cast<float*>(a[slot]), static_cast<float*>(b[slot]),
-                  static_cast<float*>(c[slot]), {n, n, n});
+      step_launch(static_cast<T*>(a[slot]), static_cast<T*>(b[slot]), static_cast<float*>(c[slot]),
+                  {n, n, n});
       TW_CUDA(cudaGetLastError());
     });
+  };
+  if constexpr (kBf16) {
+    for (const Bf16Step& step : kBf16Steps) add_step(step.name, step.launch);
+  } else {
+    for (const Step& step : kSteps) {
+      if (n % step.multiple_of == 0) add_step(step.name, step.launch);
+    }
   }
   add("cublas", [&](int slot, cudaStream_t stream) {
     const float one = 1, zero = 0;
     cublasSetStream(cublas, stream);
     // Row-major C = A B is column-major C^T = B^T A^T.
-    if (cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, static_cast<float*>(b[slot]),
-                    n, static_cast<float*>(a[slot]), n, &zero, static_cast<float*>(c[slot]),
-                    n) != CUBLAS_STATUS_SUCCESS) {
-      std::fprintf(stderr, "cublasSgemm failed\n");
+    const cudaDataType type = kBf16 ? CUDA_R_16BF : CUDA_R_32F;
+    if (cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, b[slot], type, n, a[slot],
+                     type, n, &zero, c[slot], CUDA_R_32F, n, CUBLAS_COMPUTE_32F,
+                     CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS) {
+      std::fprintf(stderr, "cublasGemmEx failed\n");
       std::exit(3);
     }
   });
@@ -164,11 +240,15 @@ int run_gemm_steps(const Options& options, std::vector<Case>& cases) {
         std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
         return 2;
       }
-      run_size(n, options, cases);
+      run_size<float>(n, options, cases);
+      run_size<__nv_bfloat16>(n, options, cases);
     }
     return 0;
   }
-  for (int n : {1024, 4096, 4095}) run_size(n, options, cases);
+  for (int n : {1024, 4096, 4095}) {
+    run_size<float>(n, options, cases);
+    run_size<__nv_bfloat16>(n, options, cases);
+  }
   return 0;
 }
 
