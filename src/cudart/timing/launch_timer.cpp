@@ -13,7 +13,8 @@
 // launch through the driver API (cuLaunchKernel) are not seen. Launches that overlap on the GPU are
 // each timed from their own start, waiting included.
 //
-// Tested by tests/counters/check_measure.py, tests/unit/report/measured_test.cpp (the file's format).
+// Tested by tests/counters/check_measure.py, tests/unit/report/measured_test.cpp (the file's
+// format).
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fcntl.h>
