@@ -42,10 +42,10 @@ function(tilewright_layer name)
   target_link_libraries(tw_${name} ${scope} tilewright_options ${ARG_DEPENDS})
 endfunction()
 
-# For layers that include <regex>: with a sanitizer, GCC 12 takes parts of its automaton for uninitialised (GCC
+# For layers whose headers include <regex>: with a sanitizer, GCC 12 takes parts of its automaton for uninitialised (GCC
 # bugs 105562 and 80635: false).
 function(tilewright_uses_regex name)
   if(TILEWRIGHT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(tw_${name} PRIVATE -Wno-maybe-uninitialized)
+    target_compile_options(tw_${name} PUBLIC -Wno-maybe-uninitialized)
   endif()
 endfunction()
