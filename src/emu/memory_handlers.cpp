@@ -42,17 +42,17 @@ constexpr uint32_t kHalf = kLanes / 2;
 // AVX2's gather is no faster than loads one by one.
 #if defined(__AVX512F__)
 constexpr bool kHasGather = true;
-TW_INLINE void gather_lanes(uint32_t* to, const uint8_t* base, const uint32_t* addresses,
+TW_INLINE void gather_lanes(uint32_t* to, uintptr_t base, const uint32_t* addresses,
                             uint32_t offset) {
   for (uint32_t l = 0; l < kLanes; l += 16) {
     __m512i at =
         _mm512_add_epi32(_mm512_loadu_si512(addresses + l), _mm512_set1_epi32(int(offset)));
-    _mm512_storeu_si512(to + l, _mm512_i32gather_epi32(at, base, 1));
+    _mm512_storeu_si512(to + l, _mm512_i32gather_epi32(at, reinterpret_cast<const void*>(base), 1));
   }
 }
-TW_INLINE void gather_lanes(uint32_t* to, const uint8_t* base, const uint64_t* addresses,
+TW_INLINE void gather_lanes(uint32_t* to, uintptr_t base, const uint64_t* addresses,
                             uint64_t offset) {
-  const __m512i shift = _mm512_set1_epi64(int64_t(reinterpret_cast<uint64_t>(base) + offset));
+  const __m512i shift = _mm512_set1_epi64(int64_t(base + offset));
   for (uint32_t l = 0; l < kLanes; l += 8) {
     __m512i at = _mm512_add_epi64(_mm512_loadu_si512(addresses + l), shift);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + l), _mm512_i64gather_epi32(at, nullptr, 1));
@@ -60,7 +60,7 @@ TW_INLINE void gather_lanes(uint32_t* to, const uint8_t* base, const uint64_t* a
 }
 #else
 constexpr bool kHasGather = false;
-template <class A> void gather_lanes(uint32_t*, const uint8_t*, const A*, A);
+template <class A> void gather_lanes(uint32_t*, uintptr_t, const A*, A);
 #endif
 
 template <AccessSpace kSpace>
@@ -287,9 +287,9 @@ struct Access {
     const A offset = A(op->imm);
     if constexpr (!kMasked && (kSpace == AccessSpace::shared || kSpace == AccessSpace::global)) {
       bool inside;
-      uint8_t* base;
+      uintptr_t base;  // of address 0: no place in memory, so no pointer
       if constexpr (kSpace == AccessSpace::shared) {
-        base = warp->shared;
+        base = reinterpret_cast<uintptr_t>(warp->shared);
         inside = warp->shared_bytes >= kBytes &&
                  all_lanes_inside(addresses, offset, A(0), A(warp->shared_bytes - kBytes));
       } else {
@@ -298,7 +298,7 @@ struct Access {
         if (!inside)  // the lowest address decides which allocation is meant
           inside = locate(warp, op->site, lowest(addresses, offset), kBytes) &&
                    all_lanes_inside(addresses, offset, cache.low, cache.span);
-        base = reinterpret_cast<uint8_t*>(cache.bias);
+        base = uintptr_t(cache.bias);
       }
       if (inside) [[likely]] {
         if constexpr (E == Element::b32 && N == 4)
@@ -307,7 +307,7 @@ struct Access {
           gather_lanes(reinterpret_cast<uint32_t*>(frame + op->d), base, addresses, offset);
         else
           for (uint32_t l = 0; l < kLanes; ++l)
-            move_lane(op, frame, base + uintptr_t(A(addresses[l] + offset)), l);
+            move_lane(op, frame, reinterpret_cast<uint8_t*>(base + A(addresses[l] + offset)), l);
         TW_NEXT;
       }
     }
@@ -325,18 +325,17 @@ struct Access {
 
 #if defined(__AVX512F__)
   // The 16-byte vectors of lanes l, l + 4, l + 8 and l + 12 in one register.
-  TW_INLINE static __m512i quad_of(const uint8_t* base, const A* addresses, A offset) {
+  TW_INLINE static __m512i quad_of(uintptr_t base, const A* addresses, A offset) {
     auto place = [&](uint32_t i) {
-      return _mm_loadu_si128(
-          reinterpret_cast<const __m128i*>(base + uintptr_t(A(addresses[i] + offset))));
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(base + A(addresses[i] + offset)));
     };
     __m512i v = _mm512_castsi128_si512(place(0));
     v = _mm512_mask_broadcast_i32x4(v, 0x00f0, place(4));
     v = _mm512_mask_broadcast_i32x4(v, 0x0f00, place(8));
     return _mm512_mask_broadcast_i32x4(v, 0xf000, place(12));
   }
-  TW_INLINE static void load_quads(const Op* op, char* frame, const uint8_t* base,
-                                   const A* addresses, A offset) {
+  TW_INLINE static void load_quads(const Op* op, char* frame, uintptr_t base, const A* addresses,
+                                   A offset) {
     for (uint32_t l = 0; l < kLanes; l += 16) {
       __m512i r0 = quad_of(base, addresses + l, offset),
               r1 = quad_of(base, addresses + l + 1, offset),
@@ -356,7 +355,7 @@ struct Access {
 #endif
 
   // Four lanes' 16-byte vectors at a time, transposed in registers.
-  TW_INLINE static void move_quads(const Op* op, char* frame, uint8_t* base, const A* addresses,
+  TW_INLINE static void move_quads(const Op* op, char* frame, uintptr_t base, const A* addresses,
                                    A offset) {
 #if defined(__AVX512F__)
     if constexpr (!kStore) return load_quads(op, frame, base, addresses, offset);
@@ -364,7 +363,9 @@ struct Access {
     typedef uint32_t Quad __attribute__((vector_size(16)));
     for (uint32_t l = 0; l < kLanes; l += 4) {
       Quad r[4], t[4];
-      auto place = [&](uint32_t i) { return base + uintptr_t(A(addresses[l + i] + offset)); };
+      auto place = [&](uint32_t i) {
+        return reinterpret_cast<uint8_t*>(base + A(addresses[l + i] + offset));
+      };
       auto slot = [&](int j) { return frame + value_slot(op, j) + 4 * l; };
       for (int i = 0; i < 4; ++i) {
         if constexpr (kStore)
