@@ -1,7 +1,8 @@
 // The CPU transpose against this machine's own copy and OpenBLAS's omatcopy, with one and two
 // threads, in one run; prints the JSON that bench/render_tables.py renders (kind cpu).
-//   g++ -std=c++20 -O2 -Isrc -Iinclude bench/cpu/transpose_host_bench.cpp src/transpose/*.cpp -ldl
-//   -lpthread transpose_host_bench [path of an OpenBLAS shared library]
+//   g++ -std=c++20 -O2 -Isrc -Iinclude -o transpose_host_bench
+//       bench/cpu/transpose_host_bench.cpp src/transpose/*.cpp -ldl -lpthread
+//   transpose_host_bench [path of an OpenBLAS shared library]
 // The copy is the fastest of memcpy and a streamed copy on as many threads. Medians; candidates in
 // turn.
 #include <dlfcn.h>

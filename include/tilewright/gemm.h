@@ -26,8 +26,7 @@
 
 typedef struct CUstream_st* cudaStream_t;  // as in the CUDA headers, which this one does not need
 
-// ---- C interface
-// ----------------------------------------------------------------------------------
+// ---- C interface --------------------------------------------------------------------------------
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,8 +74,7 @@ int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspac
 #ifdef __cplusplus
 }  // extern "C"
 
-// ---- C++ interface
-// --------------------------------------------------------------------------------
+// ---- C++ interface ------------------------------------------------------------------------------
 
 namespace tilewright {
 

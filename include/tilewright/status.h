@@ -2,7 +2,8 @@
 // aborts. `argument` and `message` point to static text, so a Status is free to copy and needs no
 // allocation, also while a stream is being captured.
 //
-// Tested by tests/unit/transpose/transpose_plan_test.cpp and `tilewright-bench transpose --verify`.
+// Tested by tests/unit/transpose/transpose_plan_test.cpp and `tilewright-bench transpose --suite
+// verify`.
 #pragma once
 
 namespace tilewright {

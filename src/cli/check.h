@@ -1,4 +1,6 @@
 // `tilewright check`: run a program and report what its kernels do wrong.
+//
+// Tested by tests/checkers.
 #pragma once
 
 namespace CLI {

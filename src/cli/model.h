@@ -1,4 +1,6 @@
 // `tilewright model occupancy|roofline|banks|traffic|devices`: the calculators, no program needed.
+//
+// Tested by tests/unit/cli/model_test.cpp.
 #pragma once
 
 namespace CLI {

@@ -1,5 +1,7 @@
 // `tilewright profile`: counters, bank conflicts, occupancy, roofline of every kernel a program
 // launches.
+//
+// Tested by tests/counters and tests/unit/report.
 #pragma once
 
 namespace CLI {

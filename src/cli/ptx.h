@@ -1,4 +1,6 @@
 // `tilewright ptx FILE`: parse, verify and pretty-print PTX.
+//
+// Tested by tests/e2e/refusals.sh.
 #pragma once
 
 namespace CLI {

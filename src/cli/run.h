@@ -1,4 +1,6 @@
 // `tilewright run`: just run it, no GPU needed.
+//
+// Tested by tests/e2e.
 #pragma once
 
 namespace CLI {

@@ -1,5 +1,7 @@
-// The options of every sub-command that runs a program (run, and later check and profile), and the
+// The options of every sub-command that runs a program (run, check, profile), and the
 // steps they share: settings, compiling, checking the program file, choosing the library.
+//
+// Tested by tests/e2e, tests/checkers and tests/counters, through those sub-commands.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
-// A file that lives as long as its object.
+// An empty file for another program to write to; it lives as long as its object.
+//
+// Tested by tests/counters.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 // Which sides must be device memory for which `kind`: as observed on an H200. The side that the
 // kind calls "device" must be memory that CUDA knows (device, managed or page-locked); the side
 // that it calls "host" may be anything, for addresses are unified. Every byte must lie inside one
-// allocation. Tested by tests/unit/cudart/copy_test.cpp and tests/e2e/programs/api_errors.cu.
+// allocation. Tested by tests/unit/cudart/api_test.cpp and tests/e2e/programs/api_errors.cu.
 #pragma once
 
 #include "cudart/runtime.h"

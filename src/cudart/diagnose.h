@@ -2,7 +2,7 @@
 // and refusals that a program would otherwise see as a bare error number. The library prints only
 // through these functions; each text goes out in one write, so that threads do not mix.
 //
-// Tested by tests/unit/cudart/diagnose_test.cpp.
+// Tested by tests/e2e (tests/e2e/CMakeLists.txt lists the messages that programs must get).
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 // As observed on an H200 (driver 580, runtime 13.0): every call that fails sets the calling
 // thread's last error; cudaGetLastError returns and clears it. A kernel fault is sticky: it stays
 // with the device's context, so that every later call that touches the device returns it, until
-// cudaDeviceReset. Tested by tests/unit/cudart/errors_test.cpp and
+// cudaDeviceReset. Tested by tests/unit/cudart/api_test.cpp and
 // tests/e2e/programs/api_errors.cu.
 #pragma once
 

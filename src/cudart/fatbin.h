@@ -3,20 +3,22 @@
 //
 // Layout (observed on images made by nvcc 9 to 13; NVIDIA publishes only the wrapper,
 // fatbinary_section.h):
-//   wrapper   u32 magic 0x466243b1, u32 version, pointer to the container, pointer (version 2:
-//   prelinked containers) container u32 magic 0xba55ed50, u16 version 1, u16 header bytes (16), u64
-//   bytes of the entries that follow entry     +0 u16 kind (1 PTX, 2 ELF = SASS), +2 u16 version
-//   0x0101, +4 u32 header bytes (>= 64), +8 u64 payload bytes,
-//             +16 u32 compressed bytes (payload less its padding), +20 u32 offset of the options,
-//             +24 u16 minor, u16 major of the code version, +28 u32 architecture (90), +32 u32
-//             offset and +36 u32 length of the source's name, +40 u64 flags (1 64-bit, 2 debug,
-//             0x10 Linux, 0x2000 LZ4, 0x8000 Zstandard), +56 u64 bytes once decompressed
-//   The container may be followed by further containers' bytes in the section; only its own size is
-//   read.
+//   wrapper    u32 magic 0x466243b1, u32 version, pointer to the container, pointer (version 2:
+//              prelinked containers)
+//   container  u32 magic 0xba55ed50, u16 version 1, u16 header bytes (16), u64 bytes of the
+//              entries that follow
+//   entry      +0 u16 kind (1 PTX, 2 ELF = SASS), +2 u16 version 0x0101,
+//              +4 u32 header bytes (>= 64), +8 u64 payload bytes,
+//              +16 u32 compressed bytes (payload less its padding), +20 u32 offset of the options,
+//              +24 u16 minor, u16 major of the code version, +28 u32 architecture (90),
+//              +32 u32 offset and +36 u32 length of the source's name,
+//              +40 u64 flags (1 64-bit, 2 debug, 0x10 Linux, 0x2000 LZ4, 0x8000 Zstandard),
+//              +56 u64 bytes once decompressed
+// Other containers' bytes may follow in the section; only a container's own size is read.
 // All numbers are little-endian. Every length is checked against the bytes there are; hostile
 // images give an Error. Decompressed text is bounded (kMaxTextBytes).
 //
-// Tested by tests/unit/cudart/fatbin_test.cpp (images by nvcc) and fuzz/fatbin_fuzz.cpp.
+// Tested by tests/unit/cudart/fatbin_test.cpp (images by nvcc) and fuzz/fatbin.cpp.
 #pragma once
 
 #include <cstddef>

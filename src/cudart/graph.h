@@ -7,7 +7,7 @@
 //
 // Capture: a stream in capture mode turns commands into nodes that depend on its `leaves`. An event
 // recorded there remembers the leaves; a stream that waits for it joins the capture.
-// Tested by tests/unit/cudart/graph_test.cpp.
+// Tested by tests/unit/cudart/api_test.cpp and tests/e2e/programs/graphs.cu.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 //
 // The limits and their error codes are those seen on an H200: CUDA 13 gives cudaErrorInvalidValue
 // for a bad grid or block, CUDA 12 gives cudaErrorInvalidConfiguration. Too much dynamic shared
-// memory is cudaErrorInvalidValue in both. Tested by tests/unit/cudart/launch_test.cpp and
+// memory is cudaErrorInvalidValue in both. Tested by tests/unit/cudart/api_test.cpp and
 // tests/e2e/programs/api_errors.cu.
 #pragma once
 

@@ -1,5 +1,5 @@
 // How many CTAs of a kernel are resident on one SM, by the limits of the device.
-// Tested by tests/unit/cudart/launch_test.cpp.
+// Tested by tests/unit/cudart/api_test.cpp.
 #pragma once
 
 #include "emu/device.h"

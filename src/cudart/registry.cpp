@@ -76,11 +76,4 @@ Variable* Registry::variable(const void* host) {
   return place == variables_.end() ? nullptr : place->second;
 }
 
-std::vector<Binary*> Registry::binaries() {
-  const std::lock_guard lock(mutex_);
-  std::vector<Binary*> result;
-  for (const auto& binary : binaries_) result.push_back(binary.get());
-  return result;
-}
-
 }  // namespace tw::cudart

@@ -2,7 +2,7 @@
 // or loaded here; a program that never launches pays for the entries of a few tables only.
 //
 // Start-up code runs before main, from several shared objects, possibly in several threads
-// (dlopen): every call takes the mutex. Tested by tests/unit/cudart/registration_test.cpp.
+// (dlopen): every call takes the mutex. Tested by tests/unit/cudart/api_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,6 @@ class Registry {
   // `host`: a stub's address or a Function*; nullptr if neither.
   Function* function(const void* host);
   Variable* variable(const void* host);
-  // Binaries registered and not removed.
-  std::vector<Binary*> binaries();
 
  private:
   std::mutex mutex_;

@@ -11,7 +11,7 @@
 // Host functions run on a thread of their own (they may block), the device thread going on with
 // other streams. After a kernel fault the device's remaining work is dropped, as on a GPU.
 //
-// Tested by tests/unit/cudart/scheduler_test.cpp and stream_test.cpp.
+// Tested by tests/unit/cudart/api_test.cpp and tests/e2e/programs/streams.cu.
 #pragma once
 
 #include <atomic>

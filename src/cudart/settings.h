@@ -2,7 +2,7 @@
 // variables, because the program is not ours: they survive exec, and child processes inherit them.
 // One list for both sides; the command writes them (to_environment), the library reads them.
 //
-// Tested by tests/unit/cudart/settings_test.cpp.
+// Tested by tests/unit/cudart/api_test.cpp.
 #pragma once
 
 #include <cstdint>

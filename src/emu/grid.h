@@ -1,3 +1,6 @@
+// One launch while it runs: CTAs over the workers, observation, faults, preemption.
+//
+// Tested by tests/unit/emu/engine_test.cpp.
 #pragma once
 
 #include <deque>
@@ -40,7 +43,6 @@ class GridRunImpl final : public GridRun {
   std::atomic<uint64_t> next_{0};
   std::mutex fault_mutex_;
   Fault fault_;
-  uint64_t fault_cta_ = ~0ull;
   Progress progress_;
   // Interleaved runs: CTAs that have begun and not ended.
   Worker worker_;

@@ -1,3 +1,4 @@
+// The host threads behind DeviceImpl (device_impl.h): each waits for a launch and runs it.
 #include "emu/device_impl.h"
 
 namespace tw::emu {

@@ -6,14 +6,12 @@
 // CUDA; nothing here allocates except `explain_gemm`.
 //
 // One K block is 128 bytes of every row of A and column of B. A CTA spends on it the largest of
-//   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet: 989
-//   TFLOP/s at
-//                  1830 MHz on 132 SMs), the same for tf32 (half the elements) and fp8 (twice)
+//   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet:
+//                  989 TFLOP/s at 1830 MHz on 132 SMs), the same for tf32 (half the elements) and
+//                  fp8 (twice)
 //   shared memory  128 bytes a clock: each warpgroup reads its 64 rows of A and all of B, TMA
-//   writes both
-//                  (a tenth of the writes fall into gaps)
-//   L2             bytes that this CTA fetches itself (a cluster of c along M fetches 1/c of B
-//   each)
+//                  writes both (a tenth of the writes fall into gaps)
+//   L2             bytes that this CTA fetches itself (a cluster of c along M: 1/c of B each)
 // (fp32 on CUDA cores: 128 multiply-adds per clock and SM, reached to `cuda_core_efficiency`.)
 // A product with one narrow side is bound by reading the wide operand: DRAM gives its full rate to
 // some eight megabytes in flight, however few SMs hold them. and a tile adds its epilogue, a launch

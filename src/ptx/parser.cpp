@@ -8,9 +8,8 @@
 //   variables  .global .const .shared with .align .attribute(.managed) .v2 .v4, arrays of several
 //              dimensions, an open first extent; initialisers with nested braces, numbers, constant
 //              expressions, symbols, symbol+4, generic(symbol), byte masks 0xFF00(symbol)
-//   functions  .entry and .func, declared and defined, results and parameters in .param (.reg of
-//   old
-//              texts, too), .ptr, .maxntid .reqntid .minnctapersm .maxnreg .noreturn
+//   functions  .entry and .func, declared and defined, results and parameters in .param (.reg in
+//              old texts, too), .ptr, .maxntid .reqntid .minnctapersm .maxnreg .noreturn
 //              .reqnctapercluster .explicitcluster .maxclusterrank .pragma
 //   bodies     nested { } with names of their own, .reg (ranges %r<N>, .v2 .v4 with .x .y .z .w),
 //              .param .local .shared, labels, .branchtargets, .callprototype, .loc with

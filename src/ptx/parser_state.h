@@ -204,7 +204,6 @@ class Parser {
 
   // parser_name.cpp
   uint32_t id(std::string_view name);
-  NameFacts& facts(uint32_t name) { return facts_[name]; }
   void begin_function();
   void enter_scope();
   bool leave_scope();

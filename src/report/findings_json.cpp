@@ -1,3 +1,4 @@
+// Findings as JSON, as SARIF and as lines on the pipe (see findings.h).
 #include <unistd.h>
 
 #include <algorithm>

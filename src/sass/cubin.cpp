@@ -49,10 +49,6 @@ class Reader {
       return int64_t(value);
     }
   }
-  void skip_text() {
-    while (take<uint8_t>() != 0 && !bad) {
-    }
-  }
   size_t at() const { return at_; }
   void seek(size_t at) { at_ = at; }
   bool bad = false;

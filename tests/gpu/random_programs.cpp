@@ -2,8 +2,8 @@
 // each one's output: the expectations of tests/random (tests/data/random-h200.tsv).
 //
 // Build and run (no CUDA toolkit needed, only the driver):
-//   g++ -std=c++20 -O2 -I tests/random tests/gpu/random_programs.cpp tests/random/random_kernel.cpp
-//   -ldl -o random_programs
+//   g++ -std=c++20 -O2 -I tests/random -o random_programs tests/gpu/random_programs.cpp
+//       tests/random/random_kernel.cpp -ldl
 //   ./random_programs FILE > tests/data/random-h200.tsv
 #include <dlfcn.h>
 

@@ -24,8 +24,8 @@ struct Measured {
   double microseconds;
 };
 
-// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16.json holds a later
-// run).
+// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16-h200.json holds
+// a later run).
 constexpr Measured kMeasured[] = {
     {4096, 4096, 4096, {128, 256}, 1, 184.0},  {4096, 4096, 4096, {128, 192}, 1, 214.1},
     {4096, 4096, 4096, {128, 128}, 1, 195.9},  {4096, 4096, 4096, {64, 256}, 1, 197.7},

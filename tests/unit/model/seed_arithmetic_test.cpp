@@ -28,8 +28,7 @@ double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-// --- Roofline
-// ---------------------------------------------------------------------------------------
+// --- Roofline ------------------------------------------------------------------------------------
 
 TEST(SeedArithmetic, H100RidgeIs20) {
   EXPECT_EQ(fp32().pipe, "FP32");
@@ -89,8 +88,7 @@ TEST(SeedArithmetic, TwoByTwoTileHalvesAndThirtyTwoGivesA32nd) {
   EXPECT_DOUBLE_EQ(t->read_elements, 2.0 * 1024 * 1024 * 1024 / 32);
 }
 
-// --- Occupancy
-// --------------------------------------------------------------------------------------
+// --- Occupancy -----------------------------------------------------------------------------------
 
 TEST(SeedArithmetic, SharedMemoryPerThread) {
   const DeviceSpec gpu = h100();
@@ -132,8 +130,7 @@ TEST(SeedArithmetic, Tile16Against32) {
   EXPECT_EQ(gpu.max_threads_per_block, 1024u);
 }
 
-// --- Transpose and banks
-// ----------------------------------------------------------------------------
+// --- Transpose and banks -------------------------------------------------------------------------
 
 TEST(SeedArithmetic, NaiveTransposeWritesAtAnEighth) {
   auto naive = transpose_traffic({1024, 1024, 4, false, 0});

@@ -25,7 +25,7 @@ TEST(RequestPattern, ATiledGemmsLoadsAreOnePatternEach) {
   rows.fold();
   EXPECT_EQ(broadcast.totals().requests, 100u);
   EXPECT_EQ(broadcast.totals().wavefronts,
-            (std::array<uint64_t, 3>{100, 100, 200}));  // HARDWARE: LDS.128 of A takes 2
+            (std::array<uint64_t, 3>{100, 100, 200}));  // an LDS.128 of A takes 2 on an H200
   EXPECT_EQ(broadcast.totals().groups[2], 200u);
   EXPECT_EQ(rows.totals().wavefronts[0], 100u);
   EXPECT_EQ(rows.totals().access_lanes, 3200u);
