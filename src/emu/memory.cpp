@@ -71,7 +71,7 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
                                capacity_ - used_, capacity_)};
     bool managed = kind == AllocationKind::managed;
     uint64_t alignment = managed ? kPage : bytes >= 2 * kHugePage ? kHugePage : kAlignment;
-    uint64_t need = round_up(bytes + (managed ? 0 : kGuard), managed ? kPage : kAlignment);
+    uint64_t need = round_up(bytes + kGuard, managed ? kPage : kAlignment);
     auto hole = holes_.begin();
     uint64_t at = 0;
     for (; hole != holes_.end(); ++hole) {
@@ -130,7 +130,7 @@ void MemoryMap::release(const Allocation& a) {
     return;
   }
   bool managed = a.kind == AllocationKind::managed;
-  uint64_t need = round_up(a.bytes + (managed ? 0 : kGuard), managed ? kPage : kAlignment);
+  uint64_t need = round_up(a.bytes + kGuard, managed ? kPage : kAlignment);
   // Give the pages back; what the next owner sees is zeros or old bytes, as on a GPU.
   if (managed) {
     madvise(a.host, need, MADV_DONTNEED);

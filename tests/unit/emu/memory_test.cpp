@@ -1,0 +1,119 @@
+// Device memory: where allocations lie, what is found at an address, and what is refused.
+#include "emu/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tw::emu {
+namespace {
+
+constexpr uint64_t kMega = 1 << 20;
+constexpr uint64_t kPage = 4096;
+
+class Memory : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto created = MemoryMap::create(64 * kMega);
+    ASSERT_TRUE(created.ok()) << created.error().to_string();
+    map = std::move(*created);
+  }
+  uint64_t allocate(uint64_t bytes, AllocationKind kind = AllocationKind::device) {
+    const Result<uint64_t> address = map->allocate(bytes, kind);
+    EXPECT_TRUE(address.ok()) << address.error().to_string();
+    return address.ok() ? *address : 0;
+  }
+  std::unique_ptr<MemoryMap> map;
+};
+
+TEST_F(Memory, AnAddressIsFoundInItsAllocationAndNotBeyond) {
+  const uint64_t a = allocate(100), b = allocate(200);
+  EXPECT_EQ(a % 256, 0u);
+  ASSERT_TRUE(map->find(a + 99));
+  EXPECT_EQ(map->find(a + 99)->address, a);
+  EXPECT_EQ(map->find(b)->bytes, 200u);
+  EXPECT_LT(map->find(a)->id, map->find(b)->id);
+  EXPECT_FALSE(map->find(a + 100));
+  EXPECT_FALSE(map->find(a - 1));
+}
+
+// An index that runs past the end must not land in the neighbour.
+TEST_F(Memory, NothingLiesRightBehindAnAllocation) {
+  const AllocationKind kinds[] = {AllocationKind::device, AllocationKind::managed};
+  for (const AllocationKind first : kinds)
+    for (const AllocationKind second : kinds)
+      for (const uint64_t bytes : {uint64_t{1}, uint64_t{512}, kPage, 4 * kPage, 8 * kMega}) {
+        const uint64_t a = allocate(bytes, first), b = allocate(bytes, second);
+        for (const uint64_t beyond : {0, 255, 511}) {
+          EXPECT_FALSE(map->find(a + bytes + beyond)) << bytes << " + " << beyond;
+          EXPECT_FALSE(map->find(b + bytes + beyond)) << bytes << " + " << beyond;
+        }
+        EXPECT_TRUE(map->free(a).ok());
+        EXPECT_TRUE(map->free(b).ok());
+      }
+}
+
+TEST_F(Memory, TheHostReachesManagedMemoryAtItsAddressAndDeviceMemoryOnlyBeside) {
+  const uint64_t managed = allocate(64, AllocationKind::managed), device = allocate(64);
+  EXPECT_EQ(reinterpret_cast<uint64_t>(map->find(managed)->host), managed);
+  *reinterpret_cast<volatile int*>(managed) = 7;
+  EXPECT_EQ(*reinterpret_cast<volatile int*>(managed), 7);
+
+  EXPECT_TRUE(map->in_window(device));
+  *map->find(device)->host = 7;  // the engine's way
+  EXPECT_DEATH((void)*reinterpret_cast<volatile char*>(device), "");
+  ASSERT_TRUE(map->free(managed).ok());
+  EXPECT_DEATH((void)*reinterpret_cast<volatile char*>(managed), "");
+}
+
+TEST_F(Memory, CapacityIsWhatIsLeft) {
+  const uint64_t a = allocate(60 * kMega);
+  EXPECT_EQ(map->used(), 60 * kMega);
+  const Result<uint64_t> more = map->allocate(5 * kMega, AllocationKind::device);
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.error().message.find("out of device memory"), std::string::npos);
+  allocate(4 * kMega);
+  ASSERT_TRUE(map->free(a).ok());
+  EXPECT_EQ(map->used(), 4 * kMega);
+  EXPECT_FALSE(map->allocate(~uint64_t{0}, AllocationKind::device).ok());
+  EXPECT_FALSE(map->allocate(~uint64_t{0}, AllocationKind::host).ok());
+}
+
+TEST_F(Memory, NeighbouringHolesBecomeOne) {
+  const uint64_t a = allocate(1000), b = allocate(1000), c = allocate(1000);
+  for (const uint64_t address : {b, a, c}) ASSERT_TRUE(map->free(address).ok());
+  EXPECT_EQ(allocate(3000), a);
+}
+
+TEST_F(Memory, OnlyTheStartOfALiveAllocationCanBeFreed) {
+  const uint64_t a = allocate(100);
+  EXPECT_FALSE(map->free(a + 4).ok());
+  EXPECT_TRUE(map->free(a).ok());
+  EXPECT_FALSE(map->free(a).ok());
+  EXPECT_FALSE(map->find(a));
+}
+
+TEST_F(Memory, HostMemoryIsRegisteredOnce) {
+  std::vector<char> bytes(1000);
+  const auto at = reinterpret_cast<uint64_t>(bytes.data());
+  ASSERT_TRUE(map->register_host(bytes.data(), 500).ok());
+  EXPECT_EQ(map->find(at + 499)->host, reinterpret_cast<uint8_t*>(bytes.data()));
+  EXPECT_FALSE(map->find(at + 500));
+  EXPECT_FALSE(map->in_window(at));
+  EXPECT_FALSE(map->register_host(bytes.data() + 499, 10).ok());
+  EXPECT_TRUE(map->register_host(bytes.data() + 500, 500).ok());
+  EXPECT_TRUE(map->free(at).ok());
+  EXPECT_EQ(map->used(), 0u);
+}
+
+TEST_F(Memory, TheNearestAllocationIsNamed) {
+  EXPECT_FALSE(map->nearest(0));
+  const uint64_t a = allocate(100), b = allocate(100);
+  EXPECT_EQ(map->nearest(a + 120)->address, a);
+  EXPECT_EQ(map->nearest(b - 20)->address, b);
+  EXPECT_EQ(map->nearest(a - 5000)->address, a);
+  EXPECT_EQ(map->nearest(b + 5000)->address, b);
+}
+
+}  // namespace
+}  // namespace tw::emu
