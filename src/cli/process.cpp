@@ -163,26 +163,21 @@ Result<int> run_reading(const std::vector<std::string>& arguments, const Environ
     return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
   };
   double deadline = seconds > 0 ? now() + seconds : 0;
-  bool over = false, ended = false;
+  bool over = false, ended = false, closed = false;
   int status = 0;
   std::vector<char> buffer(1 << 16);
-  // Until the pipe has no writer left, or the program has ended and the pipe is empty (a child of
-  // it may live on).
-  while (true) {
+  // Until the program has ended and the pipe is empty or has no writer left (a child of the program
+  // may live on; the program itself may close the pipe early).
+  while (!ended || !closed) {
     pollfd poll_read = {read_end, POLLIN, 0};
-    const int ready = poll(&poll_read, 1, ended ? 0 : 50);
+    const int ready = poll(&poll_read, closed ? 0 : 1, ended ? 0 : 50);
     if (ready > 0) {
       const ssize_t n = read(read_end, buffer.data(), buffer.size());
       if (n > 0) {
         on_text({buffer.data(), size_t(n)});
         continue;
       }
-      if (n == 0 && !ended) {  // closed early: wait for the program
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        }
-        ended = true;
-      }
-      if (n == 0) break;
+      if (n == 0) closed = true;
     }
     if (ended && ready == 0) break;
     if (!ended && waitpid(child, &status, WNOHANG) == child) ended = true;

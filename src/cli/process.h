@@ -1,5 +1,5 @@
 // Starting programs with an argument vector (no shell) and waiting for them.
-// Tested by tests/e2e.
+// Tested by tests/unit/cli/process_test.cpp and tests/e2e.
 #pragma once
 
 #include <functional>
