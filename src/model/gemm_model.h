@@ -78,7 +78,7 @@ struct GemmTile {
   int bm, bn;
   int resident = 1;
 };
-constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128},   {64, 256},
+constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 256},
                                    {64, 128},  {64, 64},   {64, 64, 2}};
 // Narrow side of the kernels for products with one narrow side.
 constexpr int kNarrowWidths[] = {16, 32, 64};
