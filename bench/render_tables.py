@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, permute,
-inplace, ceilings, gemm, gemm_tiles. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
 Standard library only.
 """
 import json
@@ -128,6 +128,46 @@ def cpu_table(_, data):
     return rows
 
 
+def ladder_table(_, data):
+    """Every step of kernels/transpose beside the copy; a size where a step does not run stays empty."""
+    cases = data["cases"]
+    names = []
+    for case in cases:
+        for r in case["results"]:
+            if r["name"] not in names:
+                names.append(r["name"])
+    rows = ["| GB/s | " + " | ".join(c["name"] for c in cases) + " |", "|---|" + "--:|" * len(cases)]
+    for name in names:
+        rows.append(f"| {name} | " + " | ".join(cell(rates(c).get(name)) for c in cases) + " |")
+    return rows
+
+
+def overhead_table(_, data):
+    rows = ["| call | us | bare launch | beyond it |", "|---|--:|--:|--:|"]
+    for case in data["cases"]:
+        r = {x["name"]: x for x in case["results"]}
+        rows.append(f"| {case['call']} | {r['tilewright']['us']:.2f} | {r['bare launch']['us']:.2f} | {r['tilewright']['beyond_us']:.2f} |")
+    return rows
+
+
+def gemm_reasons_table(_, data):
+    """Every step of kernels/gemm beside cublasSgemm, with what the profile says bounds it."""
+    path = ROOT / "bench/results/gemm-steps-profile.json"
+    profile = {s["step"]: s for s in json.loads(path.read_text())["steps"]} if path.exists() else {}
+    cases = data["cases"]
+    rows = ["| step, TFLOP/s | " + " | ".join(c["n"] for c in cases) + " | bound, by the profile | the next |", "|---|" + "--:|" * len(cases) + "---|---|"]
+    names = []
+    for case in cases:
+        for r in case["results"]:
+            if r["name"] not in names:
+                names.append(r["name"])
+    for name in names:
+        bounds = sorted(profile.get(name, {}).get("prediction", {}).get("bounds", []), key=lambda b: -b["seconds"])
+        reason = [f"{b['unit']} {100 * b['speed_of_light']:.0f} %" for b in bounds[:2]] + ["", ""]
+        rows.append(f"| {name} | " + " | ".join(cell(rates(c).get(name), 1) for c in cases) + f" | {reason[0]} | {reason[1]} |")
+    return rows
+
+
 def gemm_best(case):
     """Ours, cuBLASLt's best and first candidate, padding by hand; TFLOP/s or None."""
     r = rates(case)
@@ -191,7 +231,7 @@ def gemm_steps_table(name, data):
 
 
 KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
-         "cpu": cpu_table}
+         "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 
 def render(text):

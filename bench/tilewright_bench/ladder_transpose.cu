@@ -2,8 +2,8 @@
 #include "common/transpose_program.h"
 #include "ladder.h"
 #include "transpose/lib/element_tile.cuh"
+#include "transpose/lib/funnel_tile.cuh"
 #include "transpose/lib/raw_tile.cuh"
-#include "transpose/lib/skewed_tile.cuh"
 #include "transpose/lib/strip_tile.cuh"
 #include "transpose/lib/vector_tile.cuh"
 

@@ -17,19 +17,19 @@
 //   shared_requests_st       512
 //   shared_wavefronts_st     512
 //   shared_excess_wavefronts 0
-// Limits:  rows of both matrices on 16 bytes; sizes that break this take SkewedTile, which shifts
-//          vectors in registers and cuts each output row at its own sectors.
+// Limits:  rows of both matrices on 16 bytes; sizes that break this take FunnelTile, which shifts
+//          words in registers and cuts each output row at its own sectors.
 // Next:    07_chosen_by_rule takes the tile that fits the shape.
 #include <cstdint>
 
 #include "../common/transpose_program.h"
-#include "lib/skewed_tile.cuh"
+#include "lib/funnel_tile.cuh"
 #include "lib/vector_tile.cuh"
 
 using tw::ladder::ceil_div;
 using tw::ladder::MatrixShape;
 using Aligned = tilewright::detail::VectorTile<1, 128, 128, 256>;
-using Ragged = tilewright::detail::SkewedTile<1, 256, 128, 256>;
+using Ragged = tilewright::detail::FunnelTile<1, 256, 128, 256>;
 
 __global__ void __launch_bounds__(256)
     transpose_aligned(const char* __restrict__ in, char* __restrict__ out, int m, int n) {
@@ -45,9 +45,14 @@ __global__ void __launch_bounds__(256)
   __shared__ __align__(128) char shared[Ragged::kSharedBytes];
   const int col = blockIdx.x * Ragged::kCols;
   const Ragged::Matrix matrix{in, n, m, n};
-  Ragged::load(threadIdx.x, shared, matrix, int64_t(blockIdx.y) * Ragged::kRows - Ragged::kHalo,
-               col);
+  const int64_t row = int64_t(blockIdx.y) * Ragged::kRows - Ragged::kHalo;
+  Ragged::Held held;
+  Ragged::load(threadIdx.x, shared, matrix, row, col);
   __syncthreads();  // bytes move between warps: the tile must be complete
+  Ragged::gather(threadIdx.x, shared, held, matrix, row, col);
+  __syncthreads();  // columns take the place of rows
+  Ragged::scatter(threadIdx.x, shared, held, out, m, col);
+  __syncthreads();
   Ragged::store_tile(threadIdx.x, shared, out, m, blockIdx.y, col, m, n);
 }
 

@@ -196,9 +196,13 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
   // Grids of a few tiles are bound by the latency of one, so that the tile of fewest instructions
   // wins. `squares`: of 32 x 32 elements. The limits are from sizes of 128 to 2048 on an H200.
   const int64_t squares = ceil_div(p.rows, 32) * ceil_div(p.cols, 32) * p.batch;
-  const bool vectors = aligned_to(p, 16);
-  const bool words = e == 1 && aligned_to(p, 4);
-  if (squares <= device.sm_count * (vectors || words ? 2 : 8) && !(vectors && e >= 4)) {
+  const bool vectors = aligned_to(p, 16), words = e == 1 && aligned_to(p, 4);
+  const bool few = squares <= device.sm_count * 2, some = squares <= device.sm_count * 8;
+  const bool plain = e == 8               ? some
+                     : e == 16 && vectors ? some && !few
+                     : vectors || words   ? few
+                                          : some;
+  if (plain) {
     notes.taken(TransposeKernel::kElement,
                 "too few tiles to fill the device: 32 x 32 elements each");
     plan.kernel = TransposeKernel::kElement;
@@ -229,9 +233,9 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
     notes.rejected(TransposeKernel::kRaw,
                    "elements narrower than 4 bytes are transposed in registers");
-    plan.kernel = TransposeKernel::kSkewed;
-    notes.taken(plan.kernel, "vectors shifted in registers, output rows cut at their sectors");
-    const TileConfig config = kSkewedTiles[size_index(e)];
+    plan.kernel = TransposeKernel::kFunnel;
+    notes.taken(plan.kernel, "words shifted by a funnel, output rows cut at their sectors");
+    const TileConfig config = kFunnelTiles[size_index(e)];
     tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
   } else {
     notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
@@ -249,7 +253,8 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
   // input). Ragged rows share memory lines with the tile beside: two columns of tiles together, or
   // all of a narrow matrix.
   plan.column_group = plan.kernel == TransposeKernel::kVector ? 1
-                      : plan.tiles_cols <= 16                 ? int(plan.tiles_cols)
+                      : plan.tiles_cols <= 8                  ? int(plan.tiles_cols)
+                      : plan.tiles_cols <= 16                 ? 8
                                                               : 2;
   return plan;
 }
@@ -262,7 +267,7 @@ const char* to_string(TransposeKernel kernel) {
     case TransposeKernel::kCopy: return "copy";
     case TransposeKernel::kVector: return "vector tile";
     case TransposeKernel::kRaw: return "raw tile";
-    case TransposeKernel::kSkewed: return "skewed tile";
+    case TransposeKernel::kFunnel: return "funnel tile";
     case TransposeKernel::kNarrow: return "narrow strip";
     case TransposeKernel::kTall: return "tall strip";
     case TransposeKernel::kWide: return "wide strip";
@@ -349,7 +354,7 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
             " threads on " + std::to_string(device.sm_count) + " SMs\n";
   }
   if (plan.kernel == TransposeKernel::kVector || plan.kernel == TransposeKernel::kRaw ||
-      plan.kernel == TransposeKernel::kSkewed)
+      plan.kernel == TransposeKernel::kFunnel)
     text += "  order: down the rows, " + std::to_string(plan.column_group) +
             " tile column(s) at a time, so that CTAs running together write neighbouring bytes\n";
   const int64_t bytes = 2 * p.rows * p.cols * p.element_bytes * p.batch;

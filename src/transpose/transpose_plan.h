@@ -30,7 +30,7 @@ enum class TransposeKernel {
   kCopy,
   kVector,
   kRaw,
-  kSkewed,
+  kFunnel,
   kNarrow,
   kTall,
   kWide,
@@ -59,14 +59,16 @@ constexpr TileConfig kVectorTiles[kSizes] = {
 // The same for grids that would not fill the device with the tiles above.
 constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
-// Any alignment, 1 and 2 bytes (skewed_tile.cuh); rows are the ones loaded.
-constexpr TileConfig kSkewedTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
-// Any alignment, 4 to 16 bytes (raw_tile.cuh).
+// Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
+constexpr TileConfig kFunnelTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
+// Any alignment, 4 to 16 bytes (raw_tile.cuh). `cached`: input through the first-level cache,
+// asynchronously, 128 bytes at a time from device memory; else through registers.
 struct RawConfig {
-  int row_vectors, out_bytes, threads, min_ctas, align, prefetch;
+  int row_vectors, out_bytes, threads, min_ctas, align;
+  bool cached;
 };
 constexpr RawConfig kRawTiles[3] = {
-    {16, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 256}, {32, 512, 512, 3, 32, 0}};
+    {16, 512, 256, 5, 32, true}, {32, 512, 512, 3, 32, true}, {32, 512, 256, 5, 32, false}};
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
 constexpr int kNarrowest = 8, kNarrowWarps = 8;
 // Small grids of 1-byte elements on 4 bytes (word_tile.cuh).

@@ -8,11 +8,12 @@
 //   A'[i][j] = A[(i + floor(j/b)) mod m][j]
 //   A'[i][d_i(j)] = A[i][j],  d_i(j) = ((i + floor(j/b)) mod m + j m) mod n
 //   A'[i][j] = A[s_j(i)][j],  s_j(i) = (j + i n - floor(i/a)) mod m
-// Columns or rows are independent, so each CTA permutes one through its own slice of the workspace.
-// For m > n the inverse permutations run in reverse order on the n x m view: columns are then the
-// short side, and the slices stay small. Limits: three passes, about a third of the copy rate at
-// best; few CTAs when the short side is short. Alternatives: one cycle of the permutation at a time
-// (no workspace, no locality).
+// Columns or rows are independent: a CTA takes one row, or a strip of columns 32 to 128 bytes wide,
+// into shared memory and writes it back in the new order; strips and rows that do not fit go
+// through the CTA's slice of the workspace. Indices advance by addition: no division but one for
+// each strip and thread. For m > n the inverse permutations run in reverse order on the n x m view:
+// columns are then the short side. Limits: three passes, so a third of the copy rate at best.
+// Alternatives: one cycle of the permutation at a time (no workspace, no locality).
 //
 // Tested by `tilewright-bench transpose --suite verify`.
 #include <algorithm>
@@ -66,65 +67,92 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+constexpr int kRectangleThreads = 1024;
+
 struct Rectangle {
   char* data;
-  char* workspace;
-  int64_t slice;  // elements of workspace a CTA owns
-  int64_t m, n;   // the view: m rows (the short side) of n
-  int64_t a, b;   // m / gcd, n / gcd
-  int width;      // columns permuted together
+  char* workspace;     // null: slices are in shared memory
+  int64_t slice;       // elements of workspace a CTA owns
+  int64_t m, n;        // the view: m rows (the short side) of n
+  int64_t a, b;        // m / gcd, n / gcd
+  Divisor by_a, by_b;  // where n < 2^31
+  int log_width;       // columns of a strip
 };
 
 enum class Step { kRotate, kUnrotate, kColumns, kUncolumns, kRows, kUnrows };
 
-__device__ __forceinline__ int64_t row_target(const Rectangle& x, int64_t i, int64_t j) {
-  return ((i + j / x.b) % x.m + j * x.m) % x.n;
+extern __shared__ __align__(16) char shared_slice[];
+
+template <class Item> __device__ __forceinline__ Item* slice_of(const Rectangle& x) {
+  return x.workspace ? reinterpret_cast<Item*>(x.workspace) + int64_t(blockIdx.x) * x.slice
+                     : reinterpret_cast<Item*>(shared_slice);
+}
+// a + b modulo `modulus`; both below it.
+__device__ __forceinline__ int64_t add_modulo(int64_t a, int64_t b, int64_t modulus) {
+  const int64_t sum = a + b;
+  return sum >= modulus ? sum - modulus : sum;
+}
+template <bool kLarge>
+__device__ __forceinline__ int64_t quotient(int64_t n, int64_t divisor, const Divisor& by) {
+  return kLarge ? n / divisor : int64_t(by.quotient(uint32_t(n)));
 }
 
-// Where row i of column j comes from (gather) in the step.
-template <Step kStep>
-__device__ __forceinline__ int64_t column_source(const Rectangle& x, int64_t i, int64_t j) {
-  if (kStep == Step::kRotate) return (i + j / x.b) % x.m;
-  if (kStep == Step::kUnrotate) return (i + x.m - (j / x.b) % x.m) % x.m;
-  return (j + i * x.n - i / x.a) % x.m;
-}
-
-template <int kElement, Step kStep>
-__global__ void __launch_bounds__(kThreads) permute_columns(const __grid_constant__ Rectangle x) {
+template <int kElement, Step kStep, bool kLarge>
+__global__ void __launch_bounds__(kRectangleThreads)
+    permute_columns(const __grid_constant__ Rectangle x) {
   using Item = typename Unsigned<kElement>::Type;
-  Item* data = reinterpret_cast<Item*>(x.data);
-  Item* slice = reinterpret_cast<Item*>(x.workspace) + int64_t(blockIdx.x) * x.slice;
-  for (int64_t first = int64_t(blockIdx.x) * x.width; first < x.n;
-       first += int64_t(gridDim.x) * x.width) {
-    const int width = int(min(int64_t(x.width), x.n - first));
-    for (int64_t u = threadIdx.x; u < x.m * width; u += kThreads) {
-      const int64_t i = u / width, j = first + u % width;
-      if (kStep == Step::kUncolumns)
-        slice[column_source<Step::kColumns>(x, i, j) * width + u % width] = data[i * x.n + j];
-      else
-        slice[u] = data[column_source<kStep>(x, i, j) * x.n + j];
-    }
+  Item* slice = slice_of<Item>(x);
+  const int column = threadIdx.x & ((1 << x.log_width) - 1);
+  const int64_t row0 = threadIdx.x >> x.log_width, step = kRectangleThreads >> x.log_width;
+  const int64_t start = row0 * x.n % x.m, advance = step * x.n % x.m;  // i * n modulo m
+  for (int64_t strip = blockIdx.x; (strip << x.log_width) < x.n; strip += gridDim.x) {
+    const int64_t j = (strip << x.log_width) + column;
+    const bool exists = j < x.n;
+    Item* data = reinterpret_cast<Item*>(x.data) + j;
+    const int64_t turn = quotient<kLarge>(j, x.b, x.by_b), j_modulo = j % x.m;
+    int64_t in = start;
+    // Row i of column j comes from this row.
+    auto source = [&](int64_t i) {
+      if (kStep == Step::kRotate) return add_modulo(i, turn, x.m);
+      if (kStep == Step::kUnrotate) return add_modulo(i, x.m - turn, x.m);
+      const int64_t back = quotient<kLarge>(i, x.a, x.by_a), s = add_modulo(j_modulo, in, x.m);
+      return s >= back ? s - back : s - back + x.m;
+    };
+    constexpr bool kScatter = kStep == Step::kUncolumns;
+    if (exists)
+      for (int64_t i = row0; i < x.m; i += step, in = add_modulo(in, advance, x.m))
+        slice[((kScatter ? source(i) : i) << x.log_width) + column] = data[i * x.n];
     __syncthreads();
-    for (int64_t u = threadIdx.x; u < x.m * width; u += kThreads)
-      data[u / width * x.n + first + u % width] = slice[u];
+    in = start;
+    if (exists)
+      for (int64_t i = row0; i < x.m; i += step, in = add_modulo(in, advance, x.m))
+        data[i * x.n] = slice[((kScatter ? i : source(i)) << x.log_width) + column];
     __syncthreads();
   }
 }
 
-template <int kElement, Step kStep>
-__global__ void __launch_bounds__(kThreads) permute_rows(const __grid_constant__ Rectangle x) {
+template <int kElement, Step kStep, bool kLarge>
+__global__ void __launch_bounds__(kRectangleThreads)
+    permute_rows(const __grid_constant__ Rectangle x) {
   using Item = typename Unsigned<kElement>::Type;
-  Item* slice = reinterpret_cast<Item*>(x.workspace) + int64_t(blockIdx.x) * x.slice;
+  Item* slice = slice_of<Item>(x);
+  const int64_t start = threadIdx.x * x.m % x.n,
+                advance = kRectangleThreads * x.m % x.n;  // j * m modulo n
   for (int64_t i = blockIdx.x; i < x.m; i += gridDim.x) {
     Item* row = reinterpret_cast<Item*>(x.data) + i * x.n;
-    for (int64_t j = threadIdx.x; j < x.n; j += kThreads) {
-      if (kStep == Step::kRows)
-        slice[row_target(x, i, j)] = row[j];
-      else
-        slice[j] = row[row_target(x, i, j)];
-    }
+    int64_t jm = start;
+    auto target = [&](int64_t j) {
+      return add_modulo(add_modulo(i, quotient<kLarge>(j, x.b, x.by_b), x.m), jm, x.n);
+    };
+    constexpr bool kScatter = kStep == Step::kRows;
+    for (int64_t j = threadIdx.x; j < x.n;
+         j += kRectangleThreads, jm = add_modulo(jm, advance, x.n))
+      slice[kScatter ? target(j) : j] = row[j];
     __syncthreads();
-    for (int64_t j = threadIdx.x; j < x.n; j += kThreads) row[j] = slice[j];
+    jm = start;
+    for (int64_t j = threadIdx.x; j < x.n;
+         j += kRectangleThreads, jm = add_modulo(jm, advance, x.n))
+      row[j] = slice[kScatter ? j : target(j)];
     __syncthreads();
   }
 }
@@ -146,7 +174,33 @@ template <int kElement> Status square(void* data, int64_t ld, int64_t n, cudaStr
                 static_cast<char*>(data), ld * kElement, n);
 }
 
-template <int kElement>
+// One pass. `bytes`: what a slice takes; it goes to shared memory when that has room.
+template <class Kernel>
+Status launch_pass(Kernel kernel, Rectangle x, int64_t bytes, int64_t pieces, int64_t slices,
+                   int64_t shared_limit, cudaStream_t stream) {
+  int shared = 0;
+  int64_t ctas = std::min(slices, pieces);
+  if (bytes <= shared_limit) {
+    shared = int(bytes);
+    x.workspace = nullptr;
+    ctas = std::min<int64_t>(pieces, 2147483647);
+    const cudaError_t error = cudaFuncSetAttribute(
+        reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (error != cudaSuccess) return launch_failed(error);
+  }
+  return launch(kernel, dim3(unsigned(ctas)), kRectangleThreads, shared, stream, x);
+}
+
+int64_t shared_memory_limit() {
+  int device = 0, bytes = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+          cudaSuccess)
+    return 48 * 1024;
+  return bytes;
+}
+
+template <int kElement, bool kLarge>
 Status rectangle(void* data, int64_t rows, int64_t cols, void* workspace, size_t workspace_bytes,
                  cudaStream_t stream) {
   Rectangle x{};
@@ -157,30 +211,33 @@ Status rectangle(void* data, int64_t rows, int64_t cols, void* workspace, size_t
   const int64_t c = std::gcd(x.m, x.n);
   x.a = x.m / c;
   x.b = x.n / c;
+  if constexpr (!kLarge) x.by_a = Divisor(uint32_t(x.a)), x.by_b = Divisor(uint32_t(x.b));
   x.slice = slice_elements(rows, cols, kElement);
-  x.width = int(std::min<int64_t>(strip_width(kElement), x.n));
+  const int64_t limit = shared_memory_limit();
+  // The widest strip, of 128 to 32 bytes, that shared memory has room for; else one of the
+  // workspace.
+  int width = 128 / kElement;
+  while (width > 1 && width * kElement > 32 && x.m * width * kElement > limit) width /= 2;
+  if (x.m * width * kElement > limit) width = strip_width(kElement);
+  while (width > x.n) width /= 2;
+  while (1 << x.log_width < width) ++x.log_width;
   const int64_t slices = int64_t(workspace_bytes) / (x.slice * kElement);
-  const unsigned for_columns = unsigned(std::min<int64_t>(slices, (x.n + x.width - 1) / x.width));
-  const unsigned for_rows = unsigned(std::min<int64_t>(slices, x.m));
+  const int64_t strips = (x.n + width - 1) / width, strip_bytes = x.m * width * kElement;
+  auto columns = [&](auto* kernel) {
+    return launch_pass(kernel, x, strip_bytes, strips, slices, limit, stream);
+  };
+  auto all_rows = [&](auto* kernel) {
+    return launch_pass(kernel, x, x.n * kElement, x.m, slices, limit, stream);
+  };
   Status status;
   if (rows <= cols) {
-    if (c > 1)
-      status = launch(permute_columns<kElement, Step::kRotate>, dim3(for_columns), kThreads, 0,
-                      stream, x);
-    if (status.ok())
-      status = launch(permute_rows<kElement, Step::kRows>, dim3(for_rows), kThreads, 0, stream, x);
-    if (status.ok())
-      status = launch(permute_columns<kElement, Step::kColumns>, dim3(for_columns), kThreads, 0,
-                      stream, x);
+    if (c > 1) status = columns(permute_columns<kElement, Step::kRotate, kLarge>);
+    if (status.ok()) status = all_rows(permute_rows<kElement, Step::kRows, kLarge>);
+    if (status.ok()) status = columns(permute_columns<kElement, Step::kColumns, kLarge>);
   } else {
-    status = launch(permute_columns<kElement, Step::kUncolumns>, dim3(for_columns), kThreads, 0,
-                    stream, x);
-    if (status.ok())
-      status =
-          launch(permute_rows<kElement, Step::kUnrows>, dim3(for_rows), kThreads, 0, stream, x);
-    if (status.ok() && c > 1)
-      status = launch(permute_columns<kElement, Step::kUnrotate>, dim3(for_columns), kThreads, 0,
-                      stream, x);
+    status = columns(permute_columns<kElement, Step::kUncolumns, kLarge>);
+    if (status.ok()) status = all_rows(permute_rows<kElement, Step::kUnrows, kLarge>);
+    if (status.ok() && c > 1) status = columns(permute_columns<kElement, Step::kUnrotate, kLarge>);
   }
   return status;
 }
@@ -235,9 +292,12 @@ Status transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, in
   }
   auto run = [&](auto size) {
     constexpr int kElement = decltype(size)::value;
-    return rows == cols
-               ? detail::square<kElement>(data, ld, rows, stream)
-               : detail::rectangle<kElement>(data, rows, cols, workspace, workspace_bytes, stream);
+    return rows == cols ? detail::square<kElement>(data, ld, rows, stream)
+           : std::max(rows, cols) < (int64_t(1) << 31)
+               ? detail::rectangle<kElement, false>(data, rows, cols, workspace, workspace_bytes,
+                                                    stream)
+               : detail::rectangle<kElement, true>(data, rows, cols, workspace, workspace_bytes,
+                                                   stream);
   };
   switch (e) {
     case 1: return run(std::integral_constant<int, 1>{});

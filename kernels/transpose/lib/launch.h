@@ -15,12 +15,11 @@ inline Status launch_failed(cudaError_t error) {
 }
 
 template <class... Parameters, class... Arguments>
-Status launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes,
+Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, int shared_bytes,
               cudaStream_t stream, Arguments... arguments) {
   void* pointers[] = {&arguments...};
-  cudaError_t error =
-      cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, dim3(unsigned(threads)),
-                       pointers, size_t(shared_bytes), stream);
+  cudaError_t error = cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers,
+                                       size_t(shared_bytes), stream);
   return error == cudaSuccess ? Status{} : launch_failed(error);
 }
 

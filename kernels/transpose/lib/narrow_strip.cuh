@@ -169,7 +169,13 @@ template <int kElement, int kWidth, int kWarps> struct NarrowStrip {
 
   // The vector at p of which the first `count` elements exist (any number; kWhole: all).
   template <bool kWhole> TW_DEVICE static Vector load_first(const char* p, int count) {
-    if (kWhole || count >= kPerVector) return load_vector(p);
+    if constexpr (kWhole) {
+      return load_vector(p);
+    } else {
+      return count >= kPerVector ? load_vector(p) : load_elements(p, count);
+    }
+  }
+  TW_DEVICE static Vector load_elements(const char* p, int count) {
     Vector v{};
 #pragma unroll
     for (int e = 0; e < kPerVector; ++e) {
@@ -185,7 +191,16 @@ template <int kElement, int kWidth, int kWarps> struct NarrowStrip {
     return v;
   }
   template <bool kWhole> TW_DEVICE static void store_first(char* p, const Vector& v, int count) {
-    if (kWhole || count >= kPerVector) return store_vector(p, v);
+    if constexpr (kWhole) {
+      store_vector(p, v);
+    } else {
+      if (count >= kPerVector)
+        store_vector(p, v);
+      else
+        store_elements(p, v, count);
+    }
+  }
+  TW_DEVICE static void store_elements(char* p, const Vector& v, int count) {
 #pragma unroll
     for (int e = 0; e < kPerVector; ++e) {
       if (e >= count) continue;

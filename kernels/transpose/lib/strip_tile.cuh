@@ -6,9 +6,10 @@
 // elements there. One unit (4 bytes or the element) of padding every 128 bytes keeps strides that
 // are powers of two off one bank; other strides conflict at most a few ways, which the copy rate
 // hides.
-//   TallStrip    rows x K, ld_in == K: stream in, K rows out, cut at their sectors (as in
-//   SkewedTile) WideStrip    K x cols, ld_out == K: K rows in, stream out PackedBatch  whole small
-//   matrices back to back on both sides: stream in, stream out
+//   TallStrip    rows x K, ld_in == K: stream in, K rows out, cut at their sectors (raw_tile.cuh)
+//   WideStrip    K x cols, ld_out == K: K rows in, stream out
+//   PackedBatch  whole small matrices back to back on both sides: stream in, stream out
+// Two to eight columns or rows whose vectors are aligned are better served by NarrowStrip.
 // Limits: pointers are multiples of the element.
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
@@ -258,8 +259,19 @@ template <int kElement, int kThreads> struct WideStrip {
     char* end = begin + count * s.rows * kElement;
     char* aligned = begin - (reinterpret_cast<uintptr_t>(begin) & 15);
     int vectors = int((end - aligned + 15) >> 4);
-    for (int i = thread; i < vectors; i += kThreads)
-      S::store_within(aligned + i * 16, S::get_vector(shared, i * 16), begin, end);
+    for (int i = thread; i < vectors; i += kThreads) {
+      char* to = aligned + i * 16;
+      if (to >= begin && to + 16 <= end) {
+        store_vector(to, S::get_vector(shared, i * 16));
+      } else {  // of a vector at an end of the stream, only the part that was loaded is read
+#pragma unroll
+        for (int e = 0; e < S::kPerVector; ++e) {
+          char* at = to + e * kElement;
+          if (at >= begin && at < end)
+            store<typename S::Item>(at, S::item(shared, i * 16 + e * kElement));
+        }
+      }
+    }
   }
 };
 

@@ -1,12 +1,13 @@
 // transpose(): validation, the plan, and the kernels' launch. The tile bodies are in *_tile.cuh.
 #include <algorithm>
 #include <atomic>
+#include <type_traits>
 
 #include "element_tile.cuh"
+#include "funnel_tile.cuh"
 #include "launch.h"
 #include "narrow_strip.cuh"
 #include "raw_tile.cuh"
-#include "skewed_tile.cuh"
 #include "strip_tile.cuh"
 #include "tilewright/transpose.h"
 #include "vector_tile.cuh"
@@ -80,14 +81,19 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
 
 template <class Tile, int kMinCtas, bool kBatched>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
-    skewed_kernel(const __grid_constant__ Launch a) {
+    funnel_kernel(const __grid_constant__ Launch a) {
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
-  int64_t col = int64_t(tile_col) * Tile::kCols;
+  const int64_t col = int64_t(tile_col) * Tile::kCols;
   const int64_t first_row = int64_t(tile_row) * Tile::kRows - Tile::kHalo;
-  typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
+  const typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
+  typename Tile::Held held;
   Tile::load(threadIdx.x, shared_bytes, m, first_row, col);
+  __syncthreads();
+  Tile::gather(threadIdx.x, shared_bytes, held, m, first_row, col);
+  __syncthreads();  // the columns take the rows' place
+  Tile::scatter(threadIdx.x, shared_bytes, held, at.out, a.out_row_bytes, col);
   __syncthreads();
   Tile::store_tile(threadIdx.x, shared_bytes, at.out, a.out_row_bytes, tile_row, col, a.rows,
                    a.cols);
@@ -174,6 +180,24 @@ __global__ void __launch_bounds__(plan::kStripThreads)
   Tile::store_tile(threadIdx.x, data, places, s, a.out, count);
 }
 
+// The plain tile for grids of a few tiles, which are bound by the latency of one: as little as
+// possible between launch and load. Elements at multiples of their size.
+template <class Item>
+__global__ void __launch_bounds__(256) plain_kernel(const Item* in, Item* out, int64_t rows,
+                                                    int64_t cols, int64_t ld_in, int64_t ld_out) {
+  __shared__ Item tile[plan::kElementTile][plan::kElementTile + 1];
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const int64_t col = int64_t(blockIdx.x) * plan::kElementTile,
+                row = int64_t(blockIdx.y) * plan::kElementTile;
+#pragma unroll
+  for (int j = ty; j < plan::kElementTile; j += 8)
+    if (row + j < rows && col + tx < cols) tile[j][tx] = in[(row + j) * ld_in + col + tx];
+  __syncthreads();
+#pragma unroll
+  for (int j = ty; j < plan::kElementTile; j += 8)
+    if (col + j < cols && row + tx < rows) out[(col + j) * ld_out + row + tx] = tile[tx][j];
+}
+
 constexpr int64_t kMaxGrid = 2147483647;
 
 // Launches over all matrices, in pieces where the grid's limit asks for it.
@@ -251,24 +275,26 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
                             Tile::kSharedBytes, stream);
       }
       constexpr plan::TileConfig c = plan::kVectorTiles[i];
-      using Tile = VectorTile<kElement, c.rows, c.cols, c.threads, kCache, kCache>;
+      using Tile =
+          VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
       return launch_tiles(vector_kernel<Tile, c.min_ctas, false>,
                           vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
                           Tile::kSharedBytes, stream);
     }
-    case TransposeKernel::kSkewed:
+    case TransposeKernel::kFunnel:
       if constexpr (kElement < 4) {
-        constexpr plan::TileConfig c = plan::kSkewedTiles[i];
-        using Tile = SkewedTile<kElement, c.rows, c.cols, c.threads>;
-        return launch_tiles(skewed_kernel<Tile, c.min_ctas, false>,
-                            skewed_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
+        constexpr plan::TileConfig c = plan::kFunnelTiles[i];
+        using Tile = FunnelTile<kElement, c.rows, c.cols, c.threads, 32, 128, Copy::kAsyncCached>;
+        return launch_tiles(funnel_kernel<Tile, c.min_ctas, false>,
+                            funnel_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
                             Tile::kSharedBytes, stream);
       }
       break;
     case TransposeKernel::kRaw:
       if constexpr (kElement >= 4) {
         constexpr plan::RawConfig c = plan::kRawTiles[i - 2];
-        using Tile = RawTile<kElement, c.row_vectors, c.out_bytes, c.threads, c.align, c.prefetch>;
+        using Tile = RawTile<kElement, c.row_vectors, c.out_bytes, c.threads, c.align, 128,
+                             c.cached ? Copy::kAsyncCached : Copy::kRegisters>;
         return launch_tiles(raw_kernel<Tile, c.min_ctas, false>, raw_kernel<Tile, c.min_ctas, true>,
                             a, plan, p.batch, c.threads, Tile::kSharedBytes, stream);
       }
@@ -335,6 +361,13 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
           return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,
                               p.batch, 256, Tile::kSharedBytes, stream);
         }
+      }
+      if (p.batch == 1 && !plan.in_pieces && plan.tiles_rows <= 65535) {
+        using Item = std::conditional_t<kElement == 16, uint4, typename Unsigned<kElement>::Type>;
+        return launch(plain_kernel<Item>,
+                      dim3(unsigned(plan.tiles_cols), unsigned(plan.tiles_rows)), dim3(32, 8), 0,
+                      stream, reinterpret_cast<const Item*>(a.in), reinterpret_cast<Item*>(a.out),
+                      p.rows, p.cols, p.ld_in, p.ld_out);
       }
       using Tile = ElementTile<kElement, 256, kElement>;
       return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,

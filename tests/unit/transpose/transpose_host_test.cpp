@@ -43,7 +43,13 @@ TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(4, 50, 70, 0, 0, 9, 1);
   check(4, 1024, 1030, 2, 0, 3, 2);  // threads
   check(4, 1536, 1536, 0, 0, 1, 2);  // 9 MiB: streamed
-  check(1, 3001, 3003, 0, 0, 1, 3);  // 9 MB, odd rows: streamed where aligned
+  check(1, 3001, 3003, 0, 0, 1, 3);  // 9 MB, odd rows: lines carried from panel to panel
+  check(2, 2100, 2047, 5, 3, 1, 2);
+  check(4, 1601, 1503, 7, 1, 1, 2);
+  check(8, 1100, 1001, 1, 3, 1, 1);
+  check(16, 733, 801, 0, 1, 1, 2);
+  check(2, 1 << 21, 3, 0, 1, 1, 4);  // few columns: threads share the rows
+  check(4, 3, 900001, 1, 0, 1, 2);   // and few rows
 }
 
 TEST(TransposeHost, RefusesByName) {

@@ -51,6 +51,40 @@ TEST(TransposeValidate, ZeroSizesNeedNoPointers) {
   EXPECT_TRUE(validate(p).ok());
 }
 
+TEST(TransposeValidate, OneSharedByteIsAnOverlap) {
+  TransposeProblem p = problem(4, 100, 200);  // 80 000 bytes on both sides
+  p.out_address = p.in_address + 80000;
+  EXPECT_TRUE(validate(p).ok());
+  p.out_address -= 4;
+  EXPECT_STREQ(validate(p).argument, "out");
+  p.out_address = p.in_address;
+  EXPECT_STREQ(validate(p).argument, "out");
+  p.out_address = 0x1000000;
+  p.in_address = p.out_address + 80000;
+  EXPECT_TRUE(validate(p).ok());
+  p.in_address -= 4;
+  EXPECT_STREQ(validate(p).argument, "out");
+}
+
+TEST(TransposeValidate, GapsOfOneMayHoldNothingOfTheOther) {
+  // Rows of 8 elements, 24 apart, in both; out begins in in's gap and its rows still fit there.
+  TransposeProblem p = problem(4, 8, 8);
+  p.ld_in = p.ld_out = 24;
+  p.out_address = p.in_address + 12 * 4;
+  EXPECT_TRUE(validate(p).ok());
+  p.out_address = p.in_address + 17 * 4;  // the row's last element lies on in's next row
+  EXPECT_STREQ(validate(p).argument, "out");
+}
+
+TEST(TransposeValidate, ReachingBeyondTheAddressSpaceIsRefused) {
+  TransposeProblem p = problem(1, 1000, 1000);
+  p.in_address = UINT64_MAX - 1000;
+  EXPECT_STREQ(validate(p).argument, "in");
+  p = problem(1, 1000, 1000);
+  p.out_address = UINT64_MAX - 1000;
+  EXPECT_STREQ(validate(p).argument, "out");
+}
+
 TEST(TransposeValidate, WindowsSideBySideDoNotOverlap) {
   TransposeProblem p = problem(4, 64, 64);
   p.ld_in = p.ld_out = 128;
@@ -81,7 +115,7 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_TRUE(choose(problem(4, 512, 512), h200).small_tile);
   EXPECT_EQ(kernel(problem(1, 511, 511)), TransposeKernel::kElement);  // 12 tiles on 132 SMs
   EXPECT_EQ(kernel(problem(4, 8191, 8191)), TransposeKernel::kRaw);
-  EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kSkewed);
+  EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
   EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, (1 << 20) + 1, 3)), TransposeKernel::kTall);  // rows not on 16 bytes

@@ -10,9 +10,9 @@
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"  // unroll is nvcc's
 #include "../../../kernels/transpose/lib/element_tile.cuh"
+#include "../../../kernels/transpose/lib/funnel_tile.cuh"
 #include "../../../kernels/transpose/lib/narrow_strip.cuh"
 #include "../../../kernels/transpose/lib/raw_tile.cuh"
-#include "../../../kernels/transpose/lib/skewed_tile.cuh"
 #include "../../../kernels/transpose/lib/strip_tile.cuh"
 #include "../../../kernels/transpose/lib/vector_tile.cuh"
 #include "../../../kernels/transpose/lib/word_tile.cuh"
@@ -81,14 +81,19 @@ template <class Tile> void run_vector(const Problem& p) {
   p.expect_transposed();
 }
 
-template <class Tile> void run_skewed(const Problem& p) {
+template <class Tile> void run_funnel(const Problem& p) {
   alignas(128) static char shared[Tile::kSharedBytes];
+  static std::vector<typename Tile::Held> held(Tile::kThreadCount);
   int64_t tiles = (p.rows + Tile::kHalo - 1 + Tile::kRows - 1) / Tile::kRows;
   typename Tile::Matrix m{p.in, p.ld_in * p.element, p.rows, p.cols};
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
       const int64_t first = tile * Tile::kRows - Tile::kHalo;
       for (int t = 0; t < Tile::kThreadCount; ++t) Tile::load(t, shared, m, first, c0);
+      for (int t = 0; t < Tile::kThreadCount; ++t)
+        Tile::gather(t, shared, held[size_t(t)], m, first, c0);
+      for (int t = 0; t < Tile::kThreadCount; ++t)
+        Tile::scatter(t, shared, held[size_t(t)], p.out, p.ld_out * p.element, c0);
       for (int t = 0; t < Tile::kThreadCount; ++t)
         Tile::store_tile(t, shared, p.out, p.ld_out * p.element, tile, c0, p.rows, p.cols);
     }
@@ -118,13 +123,13 @@ template <class Tile> void vector_shapes() {
       run_vector<Tile>(Problem(e, rows, cols, up(cols), up(rows) + v));
 }
 
-template <class Tile> void skewed_shapes() {
+template <class Tile> void funnel_shapes() {
   const int e = Tile::kElementBytes;
   for (int64_t rows :
        {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
     for (int64_t cols : {int64_t(1), int64_t(Tile::kCols), int64_t(Tile::kCols + 5)})
       for (int pad : {0, 1, 3})
-        run_skewed<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
+        run_funnel<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
 }
 
 template <class Tile> void raw_shapes() {
@@ -138,6 +143,7 @@ template <class Tile> void raw_shapes() {
 
 TEST(TransposeTile, RawTileIsTheTransposeAtAnyAlignment) {
   raw_shapes<RawTile<4, 16, 512, 256>>();
+  raw_shapes<RawTile<4, 16, 512, 256, 32, 128, Copy::kAsyncCached>>();
   raw_shapes<RawTile<4, 8, 512, 256, 128>>();
   raw_shapes<RawTile<8, 16, 512, 256, 64>>();
   raw_shapes<RawTile<16, 16, 512, 256>>();
@@ -157,9 +163,10 @@ TEST(TransposeTile, VectorTileIsTheTranspose) {
   vector_shapes<VectorTile<16, 32, 32, 256>>();
 }
 
-TEST(TransposeTile, SkewedTileIsTheTransposeAtAnyAlignment) {
-  skewed_shapes<SkewedTile<1, 256, 128, 256>>();
-  skewed_shapes<SkewedTile<2, 128, 64, 256>>();
+TEST(TransposeTile, FunnelTileIsTheTransposeAtAnyAlignment) {
+  funnel_shapes<FunnelTile<1, 256, 128, 256>>();
+  funnel_shapes<FunnelTile<2, 128, 64, 256>>();
+  funnel_shapes<FunnelTile<2, 256, 64, 256, 32, 128, Copy::kAsyncCached>>();
 }
 
 template <int kElement> void tall_and_wide() {
