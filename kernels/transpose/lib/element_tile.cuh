@@ -30,7 +30,7 @@ struct ElementTile {
     const int height = int(rows < 32 ? rows : 32);
     if (piece / kPieces >= cols) return;
     const char* p = in + first * row_bytes + piece * kPiece;
-    Piece x[kUnits];
+    Piece x[kUnits]{};
 #pragma unroll
     for (int k = 0; k < kUnits; ++k)
       if (first + k * kRowStep < height) x[k] = detail::load<Piece>(p + k * kRowStep * row_bytes);

@@ -112,7 +112,8 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(4, 1, 7)), TransposeKernel::kCopy);
   EXPECT_EQ(kernel(problem(4, 8192, 8192)), TransposeKernel::kVector);
   EXPECT_FALSE(choose(problem(4, 8192, 8192), h200).small_tile);
-  EXPECT_TRUE(choose(problem(4, 512, 512), h200).small_tile);
+  EXPECT_TRUE(choose(problem(4, 1000, 1000), h200).small_tile);
+  EXPECT_EQ(kernel(problem(4, 512, 512)), TransposeKernel::kElement);  // 256 squares on 132 SMs
   EXPECT_EQ(kernel(problem(1, 511, 511)), TransposeKernel::kElement);  // 12 tiles on 132 SMs
   EXPECT_EQ(kernel(problem(4, 8191, 8191)), TransposeKernel::kRaw);
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
