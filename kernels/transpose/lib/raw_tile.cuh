@@ -7,15 +7,15 @@
 // vectors' worth of columns, wherever the row starts; the shift costs nothing, because the reader adds
 // it to its address (a table in shared memory holds each row's start). 16 bytes of padding every
 // kPerVector rows keep the readers off one bank. The asynchronous copy through the first-level cache
-// (cp.async.ca) asks the L2 for a boundary sector once, the one past it (cp.async.cg) twice: 0.94 and
-// 0.91 of the copy for 4 bytes, 8191 x 8191. Choice, output: each output row is cut at its own
-// multiples of kAlign bytes (a sector): row c starts `skew` bytes into one, so tile t owns bytes
-// [t*kOutBytes - skew, (t+1)*kOutBytes - skew) of it, a parallelogram of input rows, for which the tile
-// loads kHalo rows more. A thread gathers the kPerVector rows of one 16-byte piece with scalar loads
-// (eight lanes along the output row, four across: free of conflicts up to the shift) and stores it
-// whole. Limits: elements of 4, 8 and 16 bytes, pointers multiples of the element. Alternatives
-// measured: a CTA that goes down the rows and carries the halo, 0.91 for two tiles, 0.79 for sixteen:
-// CTAs that run together then write far from one another.
+// (cp.async.ca) is faster than the one past it (cp.async.cg): 0.94 and 0.91 of the copy for 4 bytes,
+// 8191 x 8191. Choice, output: each output row is cut at its own multiples of kAlign bytes (a
+// sector): row c starts `skew` bytes into one, so tile t owns bytes [t*kOutBytes - skew,
+// (t+1)*kOutBytes - skew) of it, a parallelogram of input rows, for which the tile loads kHalo rows
+// more. A thread gathers the kPerVector rows of one 16-byte piece with scalar loads (eight lanes
+// along the output row, four across: free of conflicts up to the shift) and stores it whole. Limits:
+// elements of 4, 8 and 16 bytes, pointers multiples of the element. Alternatives measured: a CTA that
+// goes down the rows and carries the halo, 0.91 of the copy for two steps of 64 rows, 0.79 for
+// sixteen: CTAs that run together then write far from one another.
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
 #pragma once
