@@ -15,8 +15,11 @@
 //            kHalo rows more. Every store is aligned, every sector whole, except at the edge.
 // gather to scatter goes through registers (Held), so that both layouts share one buffer.
 // Banks: lanes are eight vectors times four row groups. Vectors lie 4 banks apart; row groups 0 to
-// 3 banks on odd pitches (gather), always (scatter). Alternatives measured (fraction of the copy,
-// 1-byte 8191 x 8191): vectors shifted in registers with shuffles 0.76.
+// 3 banks on odd pitches (gather), always (scatter).
+// Alternatives measured (fraction of the copy, 1-byte 8191 x 8191; this one 0.82 in the same run):
+// vectors shifted in registers with shuffles 0.76; input past the first-level cache (cp.async.cg)
+// 0.71; a CTA that goes down the rows and carries the halo 0.72, since CTAs that run together then
+// write far from one another.
 //
 // Tested by tests/unit/transpose/transpose_tile_test.cpp.
 #pragma once
