@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
 Standard library only.
 """
 import json
@@ -230,7 +230,46 @@ def gemm_steps_table(name, data):
     return rows
 
 
-KINDS = {"gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def ncu_table(_, data):
+    """Ours / Nsight Compute's for the estimated counters; how many of the exact ones are equal."""
+    def ratio(kernel, metric):
+        ours, theirs = kernel["estimates"].get(metric, (None, None))
+        if theirs is None:
+            return ""
+        if theirs == 0:
+            return "both 0" if ours == 0 else f"{ours:.3g} / 0"
+        return f"{ours / theirs:.2f}"
+    rows = ["| program | size | kernel | exact counters equal | instructions | " + " | ".join(data["estimate_names"][1:]) + " |",
+            "|---|---|---|--:|--:|" + "--:|" * (len(data["estimate_names"]) - 1)]
+    for k in data["kernels"]:
+        all_of_them = k["equal"] + k["noise"] + len(k["differ"])
+        size = re.sub(r"--(\w) ", r"\1=", k["arguments"])
+        rows.append(f"| {k['source'].rsplit('/', 1)[-1]} | {size} | `{k['kernel']}` | {k['equal']} of {all_of_them}"
+                    f"{' (' + str(k['noise']) + ' arbitration)' if k['noise'] else ''} | "
+                    + " | ".join(ratio(k, m) for m in data["estimated_metrics"]) + " |")
+    return rows
+
+
+def prediction_table(_, data):
+    rows = ["| step | size | bound | predicted, us | launch, us | measured, us | measured / (predicted + launch) |",
+            "|---|--:|---|--:|--:|--:|--:|"]
+    reasons = {}
+    for r in data["rows"]:
+        if r["predicted_us"] is None:
+            rows.append(f"| {r['step']} | {r['size']} | not profiled | | | {r['measured_us']:.1f} | |")
+            continue
+        note = ""
+        if "reason" in r:
+            note = f" ({reasons.setdefault(r['reason'], len(reasons) + 1)})"
+        rows.append(f"| {r['step']} | {r['size']} | {r['bound']} | {r['predicted_us']:.1f} | {r['launch_us']:.1f} | {r['measured_us']:.1f} | "
+                    f"{r['ratio']:.2f}{note} |")
+    if reasons:
+        rows += ["", f"Off by more than {round((data['limit'] - 1) * 100)} %, and why:", ""]
+        rows += [f"{number}. {reason}" for reason, number in reasons.items()]
+    return rows
+
+
+KINDS = {"ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 
@@ -238,7 +277,10 @@ def render(text):
     def table(match):
         name, kind = match.group(1), match.group(2)
         data = load(name)
-        head = heading(data) if "card" in data else data["machine"]
+        if isinstance(data.get("card"), str):
+            head = data["card"] + (f", ncu {data['ncu']}" if "ncu" in data else "") + (f"; {data['method']}." if "method" in data else ".")
+        else:
+            head = heading(data) if "card" in data else data["machine"]
         return "\n".join([f"<!-- table: {name} {kind} -->", head, "", *KINDS[kind](name, data), "<!-- end table -->"])
     return re.sub(r"<!-- table: (\S+) (\w+) -->\n.*?<!-- end table -->", table, text, flags=re.S)
 

@@ -75,26 +75,12 @@ Result<int> check(const CheckCommand& command) {
   settings.leaks = command.leak_check == "full";
   Result<std::vector<report::Suppression>> rules = read_suppressions(command.suppressions);
   if (!rules) return rules.error();
-  Result<Prepared> prepared = prepare(command.run);
+  const Result<Prepared> prepared = prepare(command.run);
   if (!prepared) return prepared.error();
+  Result<Checked> checked = run_checked(*prepared, settings, command.run.timeout, Output::shown);
+  if (!checked) return checked.error();
 
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return refuse("cannot make a pipe");
-  // A high number: programs that close what they inherit mostly stop at the first few dozen.
-  const int write_end = fcntl(ends[1], F_DUPFD, 250);
-  close(ends[1]);
-  if (write_end < 0) return refuse("cannot make a pipe");
-  settings.pipe = write_end;
-  for (auto& variable : settings.to_environment())
-    prepared->environment.push_back(std::move(variable));
-  report::FindingsReader reader;
-  const Result<int> status =
-      run_reading(prepared->arguments, prepared->environment, command.run.timeout, ends[0],
-                  write_end, [&](std::string_view text) { reader.read(text); });
-  close(ends[0]);
-  if (!status) return status.error();
-
-  report::CheckResult result = reader.result();
+  report::CheckResult& result = checked->result;
   const size_t all = result.findings.size();
   std::erase_if(result.findings,
                 [&](const report::Finding& f) { return report::suppressed(f, *rules); });
@@ -111,7 +97,7 @@ Result<int> check(const CheckCommand& command) {
     fmt::print(stderr, "{}", report::findings_text(result, options));
   }
   if (left_out != 0) fmt::print(stderr, "tilewright: {} suppressed\n", left_out);
-  if (!reader.complete())
+  if (!checked->complete)
     fmt::print(stderr,
                "tilewright: the program did not come to its end, or made no CUDA call: nothing "
                "after that was checked\n");
@@ -124,10 +110,30 @@ Result<int> check(const CheckCommand& command) {
         !r)
       return r.error();
   const bool found = std::any_of(result.findings.begin(), result.findings.end(), report::counts);
-  return found ? command.error_exitcode : *status;
+  return found ? command.error_exitcode : checked->status;
 }
 
 }  // namespace
+
+Result<Checked> run_checked(const Prepared& prepared, observe::CheckSettings settings,
+                            double timeout, Output output) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return refuse("cannot make a pipe");
+  // A high number: programs that close what they inherit mostly stop at the first few dozen.
+  const int write_end = fcntl(ends[1], F_DUPFD, 250);
+  close(ends[1]);
+  if (write_end < 0) return refuse("cannot make a pipe");
+  settings.pipe = write_end;
+  Environment environment = prepared.environment;
+  for (auto& variable : settings.to_environment()) environment.push_back(std::move(variable));
+  report::FindingsReader reader;
+  const Result<int> status = run_reading(
+      prepared.arguments, environment, timeout, ends[0], write_end,
+      [&](std::string_view text) { reader.read(text); }, output);
+  close(ends[0]);
+  if (!status) return status.error();
+  return Checked{reader.result(), *status, reader.complete()};
+}
 
 void add_check_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(

@@ -3,11 +3,25 @@
 // Tested by tests/checkers.
 #pragma once
 
+#include "cli/process.h"
+#include "cli/run_options.h"
+#include "observe/checkers/attach.h"
+#include "report/finding.h"
+
 namespace CLI {
 class App;
 }
 
 namespace tw::cli {
+
+struct Checked {
+  report::CheckResult result;
+  int status = 0;         // the program's exit status
+  bool complete = false;  // it came to its end, and made a CUDA call
+};
+// Runs the program with the checkers. The error: it cannot be started.
+Result<Checked> run_checked(const Prepared& prepared, observe::CheckSettings settings,
+                            double timeout, Output output);
 
 // Ends in CLI::RuntimeError with the program's own exit status when nothing was found, otherwise
 // with that of --error-exitcode; 2 if the program cannot be run.

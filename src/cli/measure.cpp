@@ -87,8 +87,10 @@ Result<Measured> measure(const std::vector<std::string>& arguments, const RunOpt
           : fmt::format("ended with status {}", WIFEXITED(*status) ? WEXITSTATUS(*status) : -1);
   const bool failed = !WIFEXITED(*status) || WEXITSTATUS(*status) != 0;
   if (result.launches.empty())
-    return Error{.message = fmt::format("the program {} on the {}: no launch was timed",
-                                        failed ? end : "launched nothing", *device)};
+    return Error{.message = fmt::format(
+                     "the program {} on the {}, and no launch was timed (only programs linked with "
+                     "-cudart shared can be)",
+                     end, *device)};
   if (failed) result.note = fmt::format("on the {} the program {}", *device, end);
   return result;
 }

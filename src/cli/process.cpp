@@ -147,11 +147,16 @@ Result<int> run_and_wait(const std::vector<std::string>& arguments, const Enviro
 
 Result<int> run_reading(const std::vector<std::string>& arguments, const Environment& added,
                         double seconds, int read_end, int write_end,
-                        const std::function<void(std::string_view)>& on_text) {
+                        const std::function<void(std::string_view)>& on_text, Output output) {
   const std::vector<std::string> environment = environment_with(added);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output == Output::dropped)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int error = posix_spawn(&child, arguments[0].c_str(), nullptr, nullptr,
+  const int error = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr,
                                 pointers(arguments).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
   close(write_end);
   if (error != 0) return cannot_start(arguments[0], error);
   // What the terminal's Ctrl-C sends goes to the program; we stay and report.

@@ -42,6 +42,7 @@ Result<int> run_with_timeout(const std::vector<std::string>& arguments, const En
 // it, or kTimeoutStatus when it was ended after `seconds` (0: no limit).
 Result<int> run_reading(const std::vector<std::string>& arguments, const Environment& added,
                         double seconds, int read_end, int write_end,
-                        const std::function<void(std::string_view)>& on_text);
+                        const std::function<void(std::string_view)>& on_text,
+                        Output output = Output::shown);
 
 }  // namespace tw::cli

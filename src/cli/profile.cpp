@@ -14,6 +14,7 @@
 #include <regex>
 #include <set>
 
+#include "cli/check.h"
 #include "cli/measure.h"
 #include "cli/ptxas.h"
 #include "cli/run_options.h"
@@ -29,7 +30,7 @@ constexpr int kRefused = 2;
 struct ProfileOptions {
   RunOptions run;
   std::string json, html, kernels;
-  bool as_written = false, no_ptxas = false, measure = false;
+  bool as_written = false, no_ptxas = false, measure = false, check = false;
 };
 
 Status write_file(const std::string& path, const std::string& text) {
@@ -82,6 +83,7 @@ int profile(const ProfileOptions& options) {
   const TemporaryFile records_file;
   if (records_file.path.empty())
     return refuse(Error{.message = "no temporary file can be made; set TMPDIR"});
+  const Prepared bare = *prepared;
   prepared->environment.emplace_back(counters::kProfileVariable, records_file.path);
   prepared->environment.emplace_back(counters::kKernelsVariable, options.kernels);
 
@@ -102,6 +104,13 @@ int profile(const ProfileOptions& options) {
   else
     ask_about_modules(*records, *device, build);
   report::Profile result = report::build_profile(*records, *device, build);
+  if (options.check) {
+    observe::CheckSettings settings;
+    settings.kernel = options.kernels;
+    Result<Checked> checked = run_checked(bare, settings, options.run.timeout, Output::dropped);
+    if (!checked) return refuse(checked.error());
+    result.check = std::move(checked->result);
+  }
   if (options.measure) {
     const Result<Measured> measured = measure(prepared->arguments, options.run);
     result.measured_note = measured ? measured->note : measured.error().to_string();
@@ -146,6 +155,9 @@ void add_profile_command(CLI::App& app) {
   command->add_flag(
       "--as-written", options->as_written,
       "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");
+  command->add_flag("--check", options->check,
+                    "Run the program under the checkers as well (tilewright check), and show what "
+                    "they find");
   command->add_flag("--measure", options->measure,
                     "Run the program on this machine's GPU as well, and show the time of its "
                     "kernels (CUDA events) beside the predicted one");

@@ -26,7 +26,7 @@ struct Field {
   const char* section;
   const char* key;
   Kind kind;
-  void* (*slot)(DeviceSpec&);
+  void* (*slot)(DeviceSpec&);  // nullptr: kept among the sources only (measured_number)
   bool required;
 };
 
@@ -106,6 +106,12 @@ constexpr Field kFields[] = {
     {"measured", "fp16_tflops", Kind::kReal, measured<&C::fp16_tflops>, false},
     {"measured", "bf16_tflops", Kind::kReal, measured<&C::bf16_tflops>, false},
     {"measured", "fp8_tflops", Kind::kReal, measured<&C::fp8_tflops>, false},
+    {"measured", "l2_write_glines_per_s", Kind::kReal, nullptr, false},
+    {"measured", "launch_us", Kind::kReal, nullptr, false},
+    {"measured", "shared_latency", Kind::kReal, nullptr, false},
+    {"measured", "l1_latency", Kind::kReal, nullptr, false},
+    {"measured", "l2_latency", Kind::kReal, nullptr, false},
+    {"measured", "dram_latency", Kind::kReal, nullptr, false},
 };
 
 const Field* find_field(std::string_view section, std::string_view key) {
@@ -334,12 +340,12 @@ Status apply(const DeviceFile& text, const std::string& file, DeviceSpec& spec) 
       return at(file, number.line, "\"" + number.key + "\" is out of range");
     if (field->kind != Kind::kReal && !number.whole)
       return at(file, number.line, "\"" + number.key + "\" must be a whole number");
-    void* slot = field->slot(spec);
-    if (field->kind == Kind::kU32)
+    void* slot = field->slot != nullptr ? field->slot(spec) : nullptr;
+    if (slot != nullptr && field->kind == Kind::kU32)
       *static_cast<uint32_t*>(slot) = static_cast<uint32_t>(number.value);
-    if (field->kind == Kind::kU64)
+    if (slot != nullptr && field->kind == Kind::kU64)
       *static_cast<uint64_t*>(slot) = static_cast<uint64_t>(number.value);
-    if (field->kind == Kind::kReal) *static_cast<double*>(slot) = number.value;
+    if (slot != nullptr && field->kind == Kind::kReal) *static_cast<double*>(slot) = number.value;
     auto same = [&](const SourcedNumber& s) {
       return s.section == number.section && s.key == number.key;
     };

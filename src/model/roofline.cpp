@@ -62,6 +62,12 @@ std::vector<PipeRoof> pipe_roofs(const DeviceSpec& device, Basis basis) {
   return roofs;
 }
 
+double measured_number(const DeviceSpec& device, std::string_view key) {
+  for (const SourcedNumber& s : device.sources)
+    if (s.section == "measured" && s.key == key) return s.value;
+  return 0;
+}
+
 double attainable_tflops(const PipeRoof& pipe, const MemoryRoof& level, double intensity) {
   return std::min(pipe.tflops, intensity * level.gb_per_s * 1e-3);
 }
@@ -96,10 +102,16 @@ Prediction predict(const DeviceSpec& device, Basis basis, const KernelWork& work
     const double rate = roof.gb_per_s * 1e9;
     if (roof.level == "DRAM") add("DRAM", work.dram_bytes, rate, false);
     if (roof.level == "L2") add("L2", work.l2_bytes, rate, false);
-    if (roof.level == "L1") add("L1", work.l1_bytes, rate, true);
-    if (roof.level == "shared")
-      add("shared memory", work.shared_wavefronts * device.shared_banks * 4.0, rate, true);
+    // One pipe for both, named after what takes more of it.
+    if (roof.level == "L1") {
+      const bool shared = work.shared_wavefronts >= work.l1_wavefronts;
+      add(shared ? "shared memory" : "L1",
+          (work.shared_wavefronts + work.l1_wavefronts) * device.l1_bytes_per_clock, rate, true);
+    }
   }
+  if (basis == Basis::kMeasured)
+    add("L2 writes", work.l2_written_lines, measured_number(device, "l2_write_glines_per_s") * 1e9,
+        false);
   // Scalar pipes by instructions, at lanes per clock: a plain add takes the slot of a fused
   // multiply-add, which FLOP over peak FLOP/s would hide.
   add("FP32 pipe", work.fp32_instructions, whole_chip(device, device.fp32_per_clock), true);
@@ -117,6 +129,8 @@ Prediction predict(const DeviceSpec& device, Basis basis, const KernelWork& work
   }
   std::stable_sort(result.bounds.begin(), result.bounds.end(),
                    [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
+  if (basis == Basis::kMeasured)
+    result.launch_seconds = measured_number(device, "launch_us") * 1e-6;
   if (result.bounds.empty()) return result;
   result.seconds = result.bounds.front().seconds;
   result.bound = result.bounds.front().unit;

@@ -11,14 +11,21 @@
 // Units that each SM has for itself (pipes, issue slots, L1, shared memory) are charged on the SM
 // that gets most blocks, ceil(blocks / SMs); DRAM and L2 are shared by all.
 //
-// Not modelled: latency that occupancy does not hide, launch overhead, and clocks below the boost
-// clock. The prediction is therefore a lower bound on the time.
+// L1 and shared memory are one pipe: each clock it serves one wavefront. Those of a global request
+// follow the rule of shared-memory banks, its lines laid over the banks, with four lines a clock at
+// most. L2 takes so many lines of stores a second, however
+// few of their bytes are written: that bounds scattered stores.
+//
+// Not modelled: latency that the resident warps do not hide, the ramp at the start and the end of a
+// kernel, and clocks below the boost clock. The prediction is therefore a lower bound on the time.
+// What a launch costs by itself is kept apart (launch_seconds), as it adds to the time.
 //
 // Tested by tests/unit/model/roofline_test.cpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/device_spec.h"
@@ -46,6 +53,13 @@ struct PipeRoof {
 std::vector<MemoryRoof> memory_roofs(const DeviceSpec& device, Basis basis);
 std::vector<PipeRoof> pipe_roofs(const DeviceSpec& device, Basis basis);
 
+// A number of the device file's section `measured` that no field of DeviceSpec holds; 0: nobody
+// measured it.
+//   launch_us               microseconds between two events around an empty kernel
+//   l2_write_glines_per_s   10^9 lines a second that stores touch, of at most 4 sectors each
+//   {shared,l1,l2,dram}_latency   clocks of a dependent load
+double measured_number(const DeviceSpec& device, std::string_view key);
+
 // FLOP per byte at which the pipe and the level are equally long.
 inline double ridge(const PipeRoof& pipe, const MemoryRoof& level) {
   return pipe.tflops * 1e3 / level.gb_per_s;
@@ -62,8 +76,9 @@ struct KernelWork {
   double tf32_tensor_flops = 0, fp16_tensor_flops = 0, bf16_tensor_flops = 0, fp8_tensor_flops = 0;
   double warp_instructions = 0;  // issue slots
   double dram_bytes = 0, l2_bytes = 0;
-  double l1_bytes = 0;           // 32 per sector of global and local requests
-  double shared_wavefronts = 0;  // one each SM and clock
+  double l2_written_lines = 0;  // lines that stores and atomics touch, by request
+  double l1_wavefronts = 0;     // of global and local requests
+  double shared_wavefronts = 0;
 };
 
 // A launch on the device; blocks_per_sm from model::occupancy.
@@ -92,6 +107,7 @@ struct Bound {
 
 struct Prediction {
   double seconds = 0;         // the largest bound; 0: no work
+  double launch_seconds = 0;  // what events around the launch show on top; 0: not measured
   std::string bound;          // its unit
   std::vector<Bound> bounds;  // longest first, only units with work and a known rate
   Waves waves;

@@ -67,17 +67,25 @@ std::string value_text(const Metric& m) {
 std::string summary(const ProfileReport& report) {
   std::string html =
       "<table class=\"summary\"><thead><tr><th>Kernel</th><th>Grid</th><th>Block</th>"
-      "<th class=\"n\">Time</th><th>Bound</th><th class=\"n\">Occupancy</th><th "
+      "<th class=\"n\">Predicted</th>";
+  const bool measured = !report.measured_on.empty();
+  if (measured) html += "<th class=\"n\">Measured</th>";
+  html +=
+      "<th>Bound</th><th class=\"n\">Occupancy</th><th "
       "class=\"n\">TFLOP/s</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < report.kernels.size(); ++i) {
     const KernelReport& k = report.kernels[i];
     html += fmt::format(
         "<tr><td><a href=\"#kernel-{}\">{}</a></td><td>{}</td><td>{}</td><td "
-        "class=\"n\">{}{}</td><td>{}</td>"
+        "class=\"n\">{}</td>{}<td>{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-        i, escape(k.name), escape(k.grid), escape(k.block), duration(k.seconds),
-        k.measured ? "" : " (predicted)", escape(k.prediction.bound),
-        percent(k.occupancy.fraction()), three_digits(k.tflops));
+        i, escape(k.name), escape(k.grid), escape(k.block), duration(k.predicted_seconds),
+        !measured
+            ? std::string()
+            : fmt::format("<td class=\"n\">{}</td>",
+                          k.measured_seconds > 0 ? duration(k.measured_seconds) : std::string("-")),
+        escape(k.prediction.bound), percent(k.occupancy.fraction()),
+        k.tflops > 0 ? three_digits(k.tflops) : std::string("-"));
   }
   return html + "</tbody></table>\n";
 }
@@ -187,16 +195,17 @@ std::string bank_map(const BankAccess& access) {
   return html + "</tbody></table></figure>\n";
 }
 
-std::string findings(const KernelReport& k) {
-  if (k.findings.empty()) return {};
+std::string findings(const std::vector<FindingSummary>& list) {
+  if (list.empty()) return {};
   std::string html =
       "<table><caption>Findings</caption><thead><tr><th>Severity</th><th>Kind</th><th>Place</"
       "th><th>What</th></tr></thead><tbody>\n";
-  for (const FindingSummary& f : k.findings)
+  for (const FindingSummary& f : list)
     html += fmt::format(
-        "<tr class=\"{}\"><td>{}</td><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
+        "<tr class=\"{}\"><td>{}</td><td>{}</td><td><code>{}</code></td><td>{}{}</td></tr>\n",
         f.severity == "error" ? "error" : "warning", escape(f.severity), escape(f.kind),
-        escape(f.place), escape(f.text));
+        escape(f.place), escape(f.text),
+        f.advice.empty() ? std::string() : "<br><em>" + escape(f.advice) + "</em>");
   return html + "</tbody></table>\n";
 }
 
@@ -244,11 +253,14 @@ std::string html_report(const ProfileReport& report) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style></head>\n"
-      "<body data-errors=\"\" data-points=\"0\">\n<header><h1>{}</h1><p>{}. "
+      "<body data-errors=\"\" data-points=\"0\" data-roofs=\"0\">\n<header><h1>{}</h1><p>{}. "
       "<code>{}</code></p></header>\n<main>\n",
       escape(report.title), kReportCss, escape(report.title), escape(report.device),
       escape(report.command_line));
   html += "<section><h2>Kernels</h2>\n" + summary(report) + "</section>\n";
+  if (!report.checked.empty())
+    html += "<section><h2>Findings</h2>\n<p>" + escape(report.checked) + "</p>\n" +
+            findings(report.findings) + "</section>\n";
   html +=
       "<section><h2>Roofline</h2>\n<div class=\"plot wide\"><canvas id=\"roofline\" role=\"img\" "
       "aria-label=\"Roofline: TFLOP/s over FLOP per "
@@ -273,10 +285,17 @@ std::string html_report(const ProfileReport& report) {
           "<div class=\"plot\"><canvas id=\"{}-{}\" role=\"img\" aria-label=\"Occupancy over "
           "{}\"></canvas></div>\n",
           resource, i, resource);
-    html += "</div>\n" + findings(k) + metrics(k);
+    html += "</div>\n" + findings(k.findings);
     for (const SourceFile& file : k.sources) html += source(file);
+    if (!k.bank_accesses.empty())
+      html +=
+          "<details open><summary>Shared-memory banks</summary><p class=\"note\">A column a bank, "
+          "a "
+          "cell a word with the lane that wants it (and + for more). A bank serves one word a "
+          "wavefront: cells below one another are conflicts.</p>\n";
     for (const BankAccess& access : k.bank_accesses) html += bank_map(access);
-    html += "</section>\n";
+    if (!k.bank_accesses.empty()) html += "</details>\n";
+    html += metrics(k) + "</section>\n";
   }
   html += fmt::format("</main>\n<footer>Tilewright {}</footer>\n", escape(report.version));
   html += "<script type=\"application/json\" id=\"data\">" + embed(data(report)) +

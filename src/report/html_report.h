@@ -59,7 +59,7 @@ struct BankAccess {
 };
 
 struct FindingSummary {
-  std::string severity, kind, place, text;
+  std::string severity, kind, place, text, advice;
 };
 
 struct KernelReport {
@@ -67,8 +67,8 @@ struct KernelReport {
   std::string verdict;        // one sentence
   std::string pipe = "FP32";  // a PipeRoof of the report: the flat roof it is held against
   double tflops = 0;          // at `seconds`
-  double seconds = 0;         // measured, or predicted
-  bool measured = false;
+  double seconds = 0;         // measured, or predicted: what tflops refers to
+  double predicted_seconds = 0, measured_seconds = 0;  // 0: not known
   struct Intensity {
     std::string level;  // a MemoryRoof of the report
     double flop_per_byte = 0;
@@ -87,6 +87,9 @@ struct KernelReport {
 struct ProfileReport {
   std::string title;  // the program
   std::string device, command_line, version;
+  std::string measured_on;  // the GPU of the measured times; empty: none
+  std::string checked;      // what the checkers ran on, in a line; empty: they did not run
+  std::vector<FindingSummary> findings;  // of no kernel: the host program's
   std::vector<model::MemoryRoof> levels;
   std::vector<model::PipeRoof> pipes;
   std::vector<KernelReport> kernels;

@@ -87,12 +87,13 @@ void add_measured(Profile& profile, const std::vector<MeasuredLaunch>& launches,
       continue;
     }
     // The prediction's units are those of the longest launch; their shares are of all launches.
+    // Events also see the launch itself.
     const double scale = k.prediction.seconds > 0 ? k.predicted_seconds / k.prediction.seconds : 1;
     for (model::Bound& b : k.prediction.bounds)
       b.speed_of_light = b.seconds * scale / k.measured_seconds;
-    k.verdict +=
-        fmt::format(" Measured on {}: {}, {:.2f} times the prediction.", device_name,
-                    duration(k.measured_seconds), k.measured_seconds / k.predicted_seconds);
+    const double expected = k.predicted_seconds + k.launch_seconds;
+    k.verdict += fmt::format(" Measured on {}: {}, {:.2f} times the prediction.", device_name,
+                             duration(k.measured_seconds), k.measured_seconds / expected);
   }
 }
 

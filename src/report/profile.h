@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "model/device_spec.h"
 #include "model/occupancy.h"
 #include "model/roofline.h"
+#include "report/finding.h"
 #include "report/record.h"
 #include "sass/cubin.h"
 #include "sass/ptxas_report.h"
@@ -27,6 +29,8 @@ namespace tw::report {
 struct Counters {
   double warps = 0, lanes = 0;  // executed instructions, by warps and by their lanes
   double flops_fp32 = 0, flops_fp64 = 0, flops_fp16 = 0;
+  double l1_wavefronts = 0;  // of global and local requests
+  double st_lines = 0;       // lines that stores and atomics touch
   double ld_requests = 0, ld_sectors = 0, ld_ideal = 0, ld_bytes = 0, ld_l2_sectors = 0;  // global
   double st_requests = 0, st_sectors = 0, st_ideal = 0, st_bytes = 0;
   double shared_ld_requests = 0, shared_ld_wavefronts = 0, shared_ld_conflicts = 0;
@@ -98,8 +102,9 @@ struct KernelProfile {
   double sass_warps = 0;  // executed machine instructions, estimated; 0: not known
   std::vector<LevelTraffic> traffic;
   model::Occupancy occupancy;
-  model::Prediction prediction;  // of all launches
-  double predicted_seconds = 0;
+  model::Prediction prediction;    // of all launches
+  double predicted_seconds = 0;    // of all launches, without launch_seconds
+  double launch_seconds = 0;       // what the launches cost by themselves; 0: not measured
   double measured_seconds = 0;     // --measure: of as many launches; 0: not measured
   uint64_t measured_launches = 0;  // whose median it is
   std::vector<InstructionProfile> instructions;
@@ -115,6 +120,7 @@ struct Profile {
   std::string ptxas_note;       // why ptxas was not asked; empty: it was
   std::string measured_device;  // the GPU that --measure ran on
   std::string measured_note;    // why --measure has no times; empty: it has, or was not asked for
+  std::optional<CheckResult> check;  // --check
   std::vector<KernelProfile> kernels;
   std::vector<LaunchProfile> launches;
   std::set<std::string> estimated_metrics;

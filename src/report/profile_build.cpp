@@ -65,6 +65,12 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
     case Traffic::shared_atomic: out.shared_atomic_requests = requests; break;
     case Traffic::none: break;
   }
+  const bool in_shared = s.traffic == Traffic::shared_load || s.traffic == Traffic::shared_store ||
+                         s.traffic == Traffic::shared_atomic;
+  if (!in_shared) out.l1_wavefronts = double(c.wavefronts[0]);
+  if (s.traffic == Traffic::global_store || s.traffic == Traffic::local_store ||
+      s.traffic == Traffic::atomic)
+    out.st_lines = double(c.lines);
   if (s.barrier) out.barriers = double(c.warps);
   return out;
 }
@@ -147,6 +153,8 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
   m["smsp__sass_inst_executed_op_shared_st.sum"] = c.shared_st_requests;
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] = c.shared_ld_wavefronts;
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] = c.shared_st_wavefronts;
+  m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] = c.shared_ld_wavefronts;
+  m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] = c.shared_st_wavefronts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"] = c.shared_ld_conflicts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"] = c.shared_st_conflicts;
   for (const char* op : {"ffma", "fadd", "fmul", "dfma", "dadd", "dmul", "hfma", "hadd", "hmul"}) {
@@ -154,8 +162,10 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
     m[fmt::format("smsp__sass_thread_inst_executed_op_{}_pred_on.sum", op)] =
         found == ops.end() ? 0 : found->second;
   }
-  m["lts__t_sectors_op_read.sum"] = double(l.l2_read_sectors);
-  m["lts__t_sectors_op_write.sum"] = double(l.l2_written_sectors);
+  m["l1tex__m_xbar2l1tex_read_sectors.sum"] = double(l.l2_read_sectors);
+  m["lts__t_sectors_srcunit_tex_op_write.sum"] = double(l.l2_written_sectors);
+  m["l1tex__data_pipe_lsu_wavefronts.sum"] =
+      c.shared_ld_wavefronts + c.shared_st_wavefronts + c.l1_wavefronts;
   m["dram__bytes_read.sum"] = double(l.dram_read_sectors) * kSector;
   m["dram__bytes_write.sum"] = double(l.dram_written_sectors) * kSector;
   if (sass_warps > 0) {
@@ -212,6 +222,9 @@ std::string verdict_of(const KernelProfile& k, const model::DeviceSpec& device) 
     text += fmt::format("; line {}:{} causes {} of it", base_name(line->file), line->line,
                         percent(share));
   text += ".";
+  if (k.launch_seconds > k.predicted_seconds)
+    text += fmt::format(" {} more: {}.", k.launches == 1 ? "Its launch costs" : "Its launches cost",
+                        duration(k.launch_seconds));
   if (k.total.excess_wavefronts() >
       0.02 * (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts))
     text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts.",
@@ -245,6 +258,7 @@ class Sources {
 Counters& Counters::operator+=(const Counters& o) {
   warps += o.warps, lanes += o.lanes;
   flops_fp32 += o.flops_fp32, flops_fp64 += o.flops_fp64, flops_fp16 += o.flops_fp16;
+  l1_wavefronts += o.l1_wavefronts, st_lines += o.st_lines;
   ld_requests += o.ld_requests, ld_sectors += o.ld_sectors, ld_ideal += o.ld_ideal,
       ld_bytes += o.ld_bytes, ld_l2_sectors += o.ld_l2_sectors;
   st_requests += o.st_requests, st_sectors += o.st_sectors, st_ideal += o.st_ideal,
@@ -448,14 +462,21 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     launch_work.int32_instructions = work[i].int32_instructions * share;
     launch_work.sfu_instructions = work[i].sfu_instructions * share;
     launch_work.warp_instructions = sass_warps > 0 ? sass_warps : total.warps;
-    launch_work.dram_bytes = double(l->dram_read_sectors + l->dram_written_sectors) * kSector;
+    // Launches follow one another: what one leaves dirty in a full L2, the next one writes back.
+    const bool fits = (l->read_sectors + l->written_sectors) * kSector <= double(device.l2_bytes);
+    const uint64_t written =
+        fits ? l->dram_written_sectors : std::max(l->dram_written_sectors, l->written_sectors);
+    launch_work.dram_bytes = double(l->dram_read_sectors + written) * kSector;
     launch_work.l2_bytes = double(l->l2_read_sectors + l->l2_written_sectors) * kSector;
-    launch_work.l1_bytes = (total.ld_sectors + total.st_sectors + total.local_sectors) * kSector;
+    const double l1_bytes = (total.ld_sectors + total.st_sectors + total.local_sectors) * kSector;
+    launch_work.l1_wavefronts = total.l1_wavefronts;
+    launch_work.l2_written_lines = total.st_lines;
     launch_work.shared_wavefronts = total.shared_ld_wavefronts + total.shared_st_wavefronts;
     const model::Prediction prediction =
         model::predict(device, model::Basis::kMeasured, launch_work,
                        {blocks, std::max(1u, k.occupancy.blocks_per_sm)});
     k.predicted_seconds += prediction.seconds;
+    k.launch_seconds += prediction.launch_seconds;
     if (k.prediction.seconds < prediction.seconds || k.launches == 1) k.prediction = prediction;
 
     const auto level = [&](const char* name, double bytes) {
@@ -467,10 +488,10 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
       k.traffic.push_back({name, bytes, 0});
     };
     level("requested", total.ld_bytes + total.st_bytes);
-    level("L1", launch_work.l1_bytes);
+    level("L1", l1_bytes);
     level("shared", launch_work.shared_wavefronts * 128);
     level("L2", launch_work.l2_bytes);
-    level("DRAM", launch_work.dram_bytes);
+    level("DRAM", double(l->dram_read_sectors + l->dram_written_sectors) * kSector);
     level("compulsory", double(l->read_sectors + l->written_sectors) * kSector);
 
     for (const BankExample& e : l->examples) {
@@ -500,17 +521,20 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
                                        "launch__occupancy_limit_registers",
                                        "sm__maximum_warps_per_active_cycle_pct"});
     if (k.shared_estimated)
-      report.estimated_metrics.insert({"smsp__sass_inst_executed_op_shared_ld.sum",
-                                       "smsp__sass_inst_executed_op_shared_st.sum",
-                                       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-                                       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-                                       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-                                       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"});
+      report.estimated_metrics.insert(
+          {"smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed_op_shared_st.sum",
+           "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+           "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+           "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+           "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+           "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+           "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"});
   }
-  report.estimated_metrics.insert({"lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
-                                   "dram__bytes_read.sum", "dram__bytes_write.sum",
-                                   "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum",
-                                   "launch__occupancy_limit_shared_mem"});
+  report.estimated_metrics.insert(
+      {"l1tex__m_xbar2l1tex_read_sectors.sum", "lts__t_sectors_srcunit_tex_op_write.sum",
+       "l1tex__data_pipe_lsu_wavefronts.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+       "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum",
+       "launch__occupancy_limit_shared_mem"});
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "report/findings.h"
 #include "report/html_report.h"
 #include "report/profile.h"
 
@@ -41,8 +42,9 @@ constexpr Label kLabels[] = {
     {"tilewright__atomic_requests_shared.sum", "Shared atomic requests", ""},
     {"tilewright__local_sectors.sum", "Local memory sectors", ""},
     {"tilewright__barrier_arrivals.sum", "Warps at a barrier", ""},
-    {"lts__t_sectors_op_read.sum", "L2 sectors read", ""},
-    {"lts__t_sectors_op_write.sum", "L2 sectors written", ""},
+    {"l1tex__data_pipe_lsu_wavefronts.sum", "L1 and shared-memory wavefronts", ""},
+    {"l1tex__m_xbar2l1tex_read_sectors.sum", "Sectors from L2 to L1", ""},
+    {"lts__t_sectors_srcunit_tex_op_write.sum", "Sectors written to L2", ""},
     {"dram__bytes_read.sum", "DRAM bytes read", "B"},
     {"dram__bytes_write.sum", "DRAM bytes written", "B"},
     {"tilewright__compulsory_bytes_read.sum", "Distinct bytes read", "B"},
@@ -95,6 +97,15 @@ std::vector<SourceFile> sources_of(const KernelProfile& k) {
   return result;
 }
 
+FindingSummary summary_of(const Finding& f) {
+  std::string place;
+  for (const FindingSite& s : f.sites) {
+    if (!place.empty()) place += ", ";
+    place += fmt::format("{}:{} ({})", base_name(s.file), s.line, s.role);
+  }
+  return {std::string(severity_word(f.severity)), f.kind, place, f.message, f.advice};
+}
+
 KernelReport page_of(const Profile& profile, size_t index) {
   const KernelProfile& k = profile.kernels[index];
   KernelReport r;
@@ -103,8 +114,8 @@ KernelReport page_of(const Profile& profile, size_t index) {
   r.pipe = k.total.flops_fp64 > k.total.flops_fp32   ? "FP64"
            : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16"
                                                      : "FP32";
-  r.measured = k.measured_seconds > 0;
-  r.seconds = r.measured ? k.measured_seconds : k.predicted_seconds;
+  r.predicted_seconds = k.predicted_seconds, r.measured_seconds = k.measured_seconds;
+  r.seconds = k.measured_seconds > 0 ? k.measured_seconds : k.predicted_seconds;
   r.tflops = r.seconds > 0 ? k.total.flops() / r.seconds * 1e-12 : 0;
   for (const LevelTraffic& t : k.traffic)
     if (t.level == "DRAM" || t.level == "L2" || t.level == "L1" || t.level == "shared")
@@ -129,6 +140,9 @@ KernelReport page_of(const Profile& profile, size_t index) {
       r.metrics.push_back(
           {l.name, l.label, found->second, l.unit, profile.estimated_metrics.contains(l.name)});
   r.sources = sources_of(k);
+  if (profile.check)
+    for (const Finding& f : profile.check->findings)
+      if (f.kernel == k.mangled) r.findings.push_back(summary_of(f));
   for (size_t i = 0; i < k.banks.size() && i < kMaxBankMaps; ++i) {
     const BankMap& b = k.banks[i];
     BankAccess access{fmt::format("{}:{}, {} of {} bytes", base_name(b.file), b.line,
@@ -155,6 +169,14 @@ std::string profile_html(const Profile& profile) {
   page.device = profile.device.name;
   page.command_line = "tilewright profile " + profile.program;
   page.version = TILEWRIGHT_VERSION;
+  page.measured_on = profile.measured_device;
+  if (profile.check) {
+    page.checked = checked_line(*profile.check);
+    std::set<std::string> shown;
+    for (const KernelProfile& k : profile.kernels) shown.insert(k.mangled);
+    for (const Finding& f : profile.check->findings)
+      if (!shown.contains(f.kernel)) page.findings.push_back(summary_of(f));
+  }
   page.levels = model::memory_roofs(profile.device, model::Basis::kMeasured);
   page.pipes = model::pipe_roofs(profile.device, model::Basis::kMeasured);
   for (size_t i = 0; i < profile.kernels.size(); ++i) page.kernels.push_back(page_of(profile, i));

@@ -2,6 +2,7 @@
 // documents the keys.
 #include <nlohmann/json.hpp>
 
+#include "report/findings.h"
 #include "report/profile.h"
 
 namespace tw::report {
@@ -71,11 +72,10 @@ Json kernel(const KernelProfile& k) {
   for (const model::Bound& b : k.prediction.bounds)
     bounds.push_back(
         {{"unit", b.unit}, {"seconds", b.seconds}, {"speed_of_light", b.speed_of_light}});
-  json["prediction"] = {{"seconds", k.predicted_seconds},
-                        {"bound", k.prediction.bound},
-                        {"bounds", bounds},
-                        {"waves", k.prediction.waves.waves},
-                        {"tail_blocks", k.prediction.waves.tail_blocks}};
+  json["prediction"] = {
+      {"seconds", k.predicted_seconds},    {"launch_seconds", k.launch_seconds},
+      {"bound", k.prediction.bound},       {"bounds", bounds},
+      {"waves", k.prediction.waves.waves}, {"tail_blocks", k.prediction.waves.tail_blocks}};
   json["measured_seconds"] = k.measured_seconds > 0 ? Json(k.measured_seconds) : Json(nullptr);
   json["measured_launches"] = k.measured_launches;
   for (const LevelTraffic& t : k.traffic)
@@ -125,7 +125,12 @@ std::string profile_json(const Profile& profile) {
   json["measured_on"] =
       profile.measured_device.empty() ? Json(nullptr) : Json(profile.measured_device);
   if (!profile.measured_note.empty()) json["measured_note"] = profile.measured_note;
+  json["findings"] =
+      profile.check ? Json::parse(findings_json(*profile.check)).at("findings") : Json(nullptr);
   json["estimated_metrics"] = profile.estimated_metrics;
+  json["roofs"] = Json::array();
+  for (const model::MemoryRoof& r : model::memory_roofs(profile.device, model::Basis::kMeasured))
+    json["roofs"].push_back({{"level", r.level}, {"gb_per_s", r.gb_per_s}, {"basis", r.basis}});
   json["launches"] = Json::array();
   for (const LaunchProfile& l : profile.launches) {
     Json metrics = Json::object();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/findings.h"
 #include "report/profile.h"
 #include "report/text_table.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxKernels = 8;  // one screen
 constexpr size_t kMaxLines = 6;
+constexpr size_t kMaxFindings = 3;
 
 std::string count(double value) {
   if (value < 1e4) return fmt::format("{:.0f}", value);
@@ -46,23 +48,31 @@ std::string profile_text(const Profile& profile) {
   const KernelProfile& first = *kernels.front();
   std::string out = first.verdict + "\n\n";
 
-  TextTable table("lrrrrrrrl");
   const bool measured = std::any_of(kernels.begin(), kernels.end(),
                                     [](const auto* k) { return k->measured_seconds > 0; });
-  table.add_row({"kernel", "launches", measured ? "predicted" : "time", measured ? "measured" : "",
-                 "occupancy", "FLOP/B", "sectors (ideal)", "wavefronts (ideal)", "bound"});
+  TextTable table(measured ? "lrrrrrrrrl" : "lrrrrrrl");
+  std::vector<std::string> head = {"kernel", "launches", measured ? "predicted" : "time"};
+  if (measured) head.insert(head.end(), {"with launch", "measured"});
+  head.insert(head.end(),
+              {"occupancy", "FLOP/B", "sectors (ideal)", "wavefronts (ideal)", "bound"});
+  table.add_row(head);
   for (size_t i = 0; i < kernels.size() && i < kMaxKernels; ++i) {
     const KernelProfile& k = *kernels[i];
     double intensity = 0;
     for (const LevelTraffic& t : k.traffic)
       if (t.level == "DRAM") intensity = t.intensity;
     const double wavefronts = k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts;
-    table.add_row(
-        {cut(k.name, 28), fmt::format("{}", k.launches), duration(k.predicted_seconds),
-         k.measured_seconds > 0 ? duration(k.measured_seconds) : "",
-         percent(k.occupancy.fraction()), intensity > 0 ? three_digits(intensity) : "-",
+    std::vector<std::string> row = {cut(k.name, 28), fmt::format("{}", k.launches),
+                                    duration(k.predicted_seconds)};
+    if (measured)
+      row.insert(row.end(), {duration(k.predicted_seconds + k.launch_seconds),
+                             k.measured_seconds > 0 ? duration(k.measured_seconds) : "-"});
+    row.insert(
+        row.end(),
+        {percent(k.occupancy.fraction()), intensity > 0 ? three_digits(intensity) : "-",
          beside(k.total.ld_sectors + k.total.st_sectors, k.total.ld_ideal + k.total.st_ideal),
          beside(wavefronts, wavefronts - k.total.excess_wavefronts()), k.prediction.bound});
+    table.add_row(row);
   }
   out += table.to_string();
   if (kernels.size() > kMaxKernels)
@@ -108,6 +118,21 @@ std::string profile_text(const Profile& profile) {
         fmt::format("Registers and shared-memory widths are estimated: {}.\n", profile.ptxas_note);
   if (!profile.measured_note.empty())
     out += fmt::format("{}: {}.\n", measured ? "Measured" : "Not measured", profile.measured_note);
+  if (profile.check) {
+    out += checked_line(*profile.check) + "\n";
+    size_t shown = 0;
+    for (const Finding& f : profile.check->findings) {
+      if (shown++ == kMaxFindings) {
+        out += fmt::format("  and {} more (tilewright check shows all, with their source)\n",
+                           profile.check->findings.size() - kMaxFindings);
+        break;
+      }
+      const std::string place =
+          f.sites.empty() ? std::string()
+                          : fmt::format(" {}:{}", base_name(f.sites[0].file), f.sites[0].line);
+      out += fmt::format("  {}: {}{}: {}\n", severity_word(f.severity), f.kind, place, f.message);
+    }
+  }
   for (const LaunchProfile& l : profile.launches)
     if (l.faulted) {
       out += "A kernel ended with a fault; its counts are incomplete.\n";

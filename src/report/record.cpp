@@ -12,19 +12,19 @@ Json counts_to_json(const SiteCounts& c) {
   std::vector<uint64_t> v = {c.warps,         c.lanes,         c.requests,   c.access_lanes,
                              c.sectors,       c.ideal_sectors, c.l2_sectors, c.wavefronts[0],
                              c.wavefronts[1], c.wavefronts[2], c.groups[0],  c.groups[1],
-                             c.groups[2],     c.address_bits};
+                             c.groups[2],     c.address_bits,  c.lines};
   while (!v.empty() && v.back() == 0) v.pop_back();
   return v;
 }
 
 SiteCounts counts_from_json(const Json& json) {
-  std::array<uint64_t, 14> v{};
+  std::array<uint64_t, 15> v{};
   for (size_t i = 0; i < json.size() && i < v.size(); ++i) v[i] = json.at(i).get<uint64_t>();
   SiteCounts c;
   c.warps = v[0], c.lanes = v[1], c.requests = v[2], c.access_lanes = v[3], c.sectors = v[4],
   c.ideal_sectors = v[5], c.l2_sectors = v[6];
   for (size_t i = 0; i < 3; ++i) c.wavefronts[i] = v[7 + i], c.groups[i] = v[10 + i];
-  c.address_bits = uint32_t(v[13]);
+  c.address_bits = uint32_t(v[13]), c.lines = v[14];
   return c;
 }
 

@@ -55,8 +55,9 @@ struct SiteCounts {
   uint64_t requests = 0, access_lanes = 0;  // accesses with a lane that takes part
   uint64_t sectors = 0, ideal_sectors = 0;  // global, local
   uint64_t l2_sectors = 0;                  // of those, what the L1 model lets through
+  uint64_t lines = 0;                       // distinct 128-byte lines of each request
   std::array<uint64_t, 3> wavefronts{},
-      groups{};               // shared; at 1, 2, 4 times the width (0: too wide)
+      groups{};               // shared; at 1, 2, 4 times the width (0: too wide). Others: [0]
   uint32_t address_bits = 0;  // OR of all addresses, modulo 16: their alignment
   bool operator==(const SiteCounts&) const = default;
 };

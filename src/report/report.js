@@ -38,7 +38,7 @@ window.addEventListener('error', (e) => { document.body.dataset.errors += e.mess
       borderColor: of('--ink'), backgroundColor: of('--ink'),
       data: [{x: Math.min(...data.levels.map((l) => p.tflops * 1e3 / l.gbs)), y: p.tflops}, {x: high, y: p.tflops}]}));
     const shapes = ['circle', 'rectRot', 'triangle', 'rect', 'star', 'cross'];
-    const marks = data.kernels.map((k, i) => ({
+    const marks = data.kernels.filter((k) => k.points.length !== 0).map((k, i) => ({
       label: k.name, pointRadius: 6, pointHoverRadius: 8, pointStyle: shapes[i % shapes.length],
       backgroundColor: k.points.map((p) => hue(data.levels.findIndex((l) => l.name === p.level))),
       borderColor: of('--ink'), borderWidth: 1, data: k.points}));
@@ -51,6 +51,13 @@ window.addEventListener('error', (e) => { document.body.dataset.errors += e.mess
         if (set.pointRadius === 0) return;
         const last = chart.getDatasetMeta(i).data.at(-1);
         if (last) g.fillText(set.label.slice(0, 40), last.x - 4, last.y - 11);
+        if (marks.length > 4) return;  // the level of each point, while there is room
+        g.save();
+        g.font = '10px system-ui, sans-serif';
+        g.fillStyle = of('--faint');
+        g.textAlign = 'center';
+        chart.getDatasetMeta(i).data.forEach((point, j) => g.fillText(set.data[j].level, point.x, point.y + 18));
+        g.restore();
       });
       g.restore();
     }};
@@ -63,6 +70,7 @@ window.addEventListener('error', (e) => { document.body.dataset.errors += e.mess
         return p.level ? `${c.dataset.label}, ${p.level}: ${p.x.toPrecision(3)} FLOP/B, ${p.y.toPrecision(3)} TFLOP/s` : c.dataset.label;
       }}}}}});
     charts.push(roofline);
+    document.body.dataset.roofs = roofs.length;
     marks.forEach((m) => { points += m.data.length; });
 
     const axes = {threads: 'threads per block', registers: 'registers per thread', shared: 'shared memory per block, KB'};
@@ -74,8 +82,9 @@ window.addEventListener('error', (e) => { document.body.dataset.errors += e.mess
         // Threads: exact sizes. Registers and shared memory: a staircase, each step up to its value.
         const reached = resource === 'threads' ? curve.filter((p) => p.x <= at).at(-1) : curve.find((p) => p.x >= at);
         charts.push(new Chart(`${resource}-${i}`, {type: 'scatter', data: {datasets: [
-          {data: curve, showLine: true, stepped: resource === 'threads' ? false : 'after', pointRadius: 0, borderWidth: 1.5, borderColor: hue(0)},
-          {data: reached ? [{x: at, y: reached.y}] : [], pointRadius: 5, backgroundColor: hue(1), borderColor: of('--ink')}]},
+          {data: curve, showLine: resource !== 'threads', stepped: 'after', pointRadius: resource === 'threads' ? 2.5 : 0, borderWidth: 1.5,
+            borderColor: hue(0), backgroundColor: hue(0), clip: 6},
+          {clip: 8, data: reached ? [{x: at, y: reached.y}] : [], pointRadius: 5, backgroundColor: hue(1), borderColor: of('--ink')}]},
           options: {scales: {x: {min: 0, title: {display: true, text: title}}, y: {min: 0, max: 100, title: {display: true, text: 'occupancy, %'}}},
             plugins: {legend: {display: false}}}}));
         points += reached ? 1 : 0;

@@ -209,7 +209,8 @@ uint32_t shared_width(uint64_t high) {
   return kBytes[high >> 9 & 7];
 }
 
-constexpr uint64_t kLds = 0x984, kSts = 0x388, kNop = 0x918;
+// A store has another opcode where a uniform register is part of its address.
+constexpr uint64_t kLds = 0x984, kSts = 0x388, kStsUniform = 0x988, kNop = 0x918;
 
 }  // namespace
 
@@ -255,8 +256,9 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
       ++k.sass_of_ptx[instruction->second];
       Reader r(code->bytes, at);
       const uint64_t low = r.take<uint64_t>(), high = r.take<uint64_t>();
-      if ((low & 0xfff) == kLds || (low & 0xfff) == kSts)
-        k.shared.push_back({.store = (low & 0xfff) == kSts,
+      const uint64_t operation = low & 0xfff;
+      if (operation == kLds || operation == kSts || operation == kStsUniform)
+        k.shared.push_back({.store = operation != kLds,
                             .width = shared_width(high),
                             .instruction = instruction->second});
     }

@@ -6,6 +6,9 @@
   check_counters.py expect TILEWRIGHT step.cu
       the Expect field in the header of a ladder step (kernels/README.md explains the names)
 
+  check_counters.py stored TILEWRIGHT ncu-h200.json ROOT SOURCE ARGUMENTS
+      one run of those that tests/gpu/ncu_compare stored: requests, sectors and instructions
+
 Exit status: 0 equal, 1 not, with one line for each difference.
 """
 import csv
@@ -83,6 +86,27 @@ def check_seed(tilewright, source, table):
     return compared, wrong
 
 
+def check_stored(tilewright, table, root, source, arguments):
+    """Not wavefronts and conflicts, which on hardware carry noise."""
+    with open(table) as file:
+        kernels = [k for k in json.load(file)["kernels"] if k["source"] == source and k["arguments"] == arguments]
+    launches = profile(tilewright, os.path.join(root, source), arguments.split() + ["--no-time"])["launches"]
+    compared, wrong = 0, []
+    for kernel in kernels:
+        for launch in launches:
+            if (launch["kernel"], launch["grid"], launch["block"]) != (kernel["kernel"], kernel["grid"], kernel["block"]):
+                continue
+            for metric, value in kernel["exact"].items():
+                if "wavefronts" in metric or "conflicts" in metric:
+                    continue
+                compared += 1
+                if launch["metrics"][metric] != value:
+                    wrong.append(f"{kernel['kernel']}: {metric}: {launch['metrics'][metric]}, on the H200 {value:g}")
+    if compared == 0:
+        wrong.append(f"{table} holds nothing of {source} {arguments}")
+    return compared, wrong
+
+
 def read_expect(source):
     """Arguments and counters of the header."""
     with open(source) as file:
@@ -121,7 +145,7 @@ def check_expect(tilewright, source):
 
 def main():
     mode, rest = sys.argv[1], sys.argv[2:]
-    compared, wrong = {"seed": check_seed, "expect": check_expect}[mode](*rest)
+    compared, wrong = {"seed": check_seed, "stored": check_stored, "expect": check_expect}[mode](*rest)
     for line in wrong:
         print(line)
     print(f"{compared} counters compared, {len(wrong)} differ")

@@ -10,6 +10,9 @@
 // removed, merged with another or moved out of its loop (an earlier version summed values at fixed
 // addresses, and ptxas read them once). The 64 resident warps of an SM hide that dependence.
 //
+// Lines: clocks that a request of 4 bytes a lane takes by the number of 128-byte lines it touches,
+// all in L1. Stores into L2: coalesced, and a line for each lane.
+//
 // Latency: one thread follows a chain of pointers, in clocks of the SM.
 // Launch: time between two events around an empty kernel, median.
 //
@@ -129,6 +132,38 @@ __global__ void __launch_bounds__(kThreads) read_shared(int sweeps, unsigned* ou
   if (zero != 0) *out = zero;
 }
 
+// Each request touches kLines lines, all of which are in L1.
+template <int kLines>
+__global__ void __launch_bounds__(kThreads)
+    read_lines(const char* data, int sweeps, unsigned* out) {
+  const unsigned lane = threadIdx.x % 32;
+  unsigned zero = 0;
+  for (int s = 0; s < sweeps; ++s) {
+    unsigned v[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+      asm volatile("ld.global.ca.u32 %0, [%1];"
+                   : "=r"(v[u])
+                   : "l"(data + (lane / (32 / kLines) + u * kLines) * 128 + lane * 4 + zero));
+    zero = v[0] | v[1] | v[2] | v[3];
+  }
+  if (zero != 0) *out = zero;
+}
+
+// Stores of 4 bytes a lane to `lines` lines, which fit L2. Scattered: a lane a line, as a naive
+// transpose writes. Otherwise the lanes of a warp share one line.
+template <bool kScattered>
+__global__ void __launch_bounds__(kThreads)
+    write_l2(unsigned* data, unsigned line_bits, int sweeps) {
+  const unsigned threads = gridDim.x * kThreads;
+  unsigned at = blockIdx.x * kThreads + threadIdx.x;
+  for (int s = 0; s < sweeps; ++s, at += threads) {
+    const unsigned i = at & ((32u << line_bits) - 1);
+    const unsigned word = kScattered ? (i & ((1u << line_bits) - 1)) * 32 + (i >> line_bits) : i;
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(data + word), "r"(0) : "memory");
+  }
+}
+
 // chain[i] is the index after i. The clocks of `steps` steps after as many to fill the caches.
 template <bool kPastL1>
 __global__ void follow(const unsigned* chain, int steps, long long* clocks) {
@@ -224,6 +259,34 @@ int main() {
       cudaFuncSetAttribute(read_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, kSmallBytes));
   print("shared", moved,
         seconds_of(5, [&] { read_shared<<<sms * 2, kThreads, kSmallBytes>>>(sweeps, out); })[0]);
+
+  std::printf("lines of a request, L1 hits\tclocks a request\n");
+  const auto lines = [&](int count, auto kernel) {
+    const double seconds = seconds_of(5, [&] {
+      kernel<<<sms * 2, kThreads>>>(reinterpret_cast<const char*>(data), sweeps, out);
+    })[0];
+    std::printf("%d\t%.2f\n", count,
+                seconds * clock_khz * 1e3 / (2.0 * kThreads / 32 * kUnroll * sweeps));
+  };
+  lines(1, read_lines<1>);
+  lines(2, read_lines<2>);
+  lines(4, read_lines<4>);
+  lines(8, read_lines<8>);
+  lines(16, read_lines<16>);
+  lines(32, read_lines<32>);
+
+  std::printf("stores into L2\t10^9 lines/s\tGB/s\n");
+  unsigned buffer = 0;  // a quarter of L2 at most, in lines: log2
+  while ((size_t{256} << buffer) <= l2 / 4) ++buffer;
+  const double stores = double(sms) * 2 * kThreads * 512;
+  double seconds = seconds_of(5, [&] {
+    write_l2<true><<<sms * 2, kThreads>>>(reinterpret_cast<unsigned*>(data), buffer, 512);
+  })[0];
+  std::printf("scattered\t%.1f\t%.0f\n", stores / seconds * 1e-9, stores * 4 / seconds * 1e-9);
+  seconds = seconds_of(5, [&] {
+    write_l2<false><<<sms * 2, kThreads>>>(reinterpret_cast<unsigned*>(data), buffer, 512);
+  })[0];
+  std::printf("coalesced\t%.1f\t%.0f\n", stores / 32 / seconds * 1e-9, stores * 4 / seconds * 1e-9);
 
   std::printf("latency\tclocks\n");
   const int steps = 4096;

@@ -20,7 +20,7 @@ inline KernelReport canned_kernel(const model::DeviceSpec& device, const std::st
   work.fp32_instructions = flops / 2;
   work.warp_instructions = flops / 2 / 32 * 2.5;
   work.dram_bytes = dram_bytes;
-  work.l1_bytes = dram_bytes * 4;
+  work.l1_wavefronts = dram_bytes * 4 / 128;
   work.shared_wavefronts = wavefronts;
   k.resources = {256, 40, 2048};
   k.occupancy = model::occupancy(device, k.resources);
@@ -30,7 +30,7 @@ inline KernelReport canned_kernel(const model::DeviceSpec& device, const std::st
   k.tflops = flops / k.seconds * 1e-12;
   k.verdict = "Bound by " + k.prediction.bound + ".";
   k.intensities = {{"DRAM", flops / dram_bytes},
-                   {"L1", flops / work.l1_bytes},
+                   {"L1", flops / (work.l1_wavefronts * 128)},
                    {"shared", flops / (wavefronts * 128)}};
   k.by_threads = model::vary_threads(device, k.resources);
   k.by_registers = model::vary_registers(device, k.resources);
@@ -75,8 +75,9 @@ inline ProfileReport canned_report() {
       canned_kernel(device, "gemm_tiled<16>(float const*, float*)", 2.147e9, 5.4e8, 5e7, 1));
   r.kernels.push_back(canned_kernel(device, "gemm_naive", 2.147e9, 8.59e9, 1e6, 1));
   r.kernels.push_back(canned_kernel(device, "transpose_tiled\xff<0>", 1e7, 1.3e8, 2e7, 0));
-  r.kernels[2].findings.push_back(
-      {"warning", "race-shared", "tiled.cu:31", "Two lanes write <tile> without a barrier."});
+  r.kernels[2].findings.push_back({"warning", "race-shared", "tiled.cu:31",
+                                   "Two lanes write <tile> without a barrier.",
+                                   "Put a barrier between them."});
   return r;
 }
 

@@ -38,30 +38,7 @@ uint64_t Footprint::sectors_of_union(const Footprint& a, const Footprint& b) {
 L1Model::L1Model(uint64_t bytes) {
   const uint64_t sets = std::bit_floor(std::max<uint64_t>(1, bytes / kLineBytes / kWays));
   set_mask_ = sets - 1;
-  ways_.resize(sets * kWays);
-}
-
-uint8_t L1Model::load(uint64_t line, uint8_t sectors) {
-  // Hashed, as on hardware: a column of a matrix must not fall into a few sets.
-  Way* set = &ways_[(line * 0x9e3779b97f4a7c15ull >> 32 & set_mask_) * kWays];
-  Way* victim = set;
-  ++clock_;
-  for (uint32_t i = 0; i < kWays; ++i) {
-    Way& way = set[i];
-    if (way.epoch == epoch_ && way.line == line) {
-      const uint8_t missing = uint8_t(sectors & ~way.sectors);
-      way.sectors |= sectors;
-      way.used = clock_;
-      return missing;
-    }
-    if (way.epoch != epoch_) {
-      if (victim->epoch == epoch_) victim = &way;
-    } else if (victim->epoch == epoch_ && way.used < victim->used) {
-      victim = &way;
-    }
-  }
-  *victim = {line, epoch_, clock_, sectors};
-  return sectors;
+  sets_.resize(sets);
 }
 
 namespace {

@@ -4,17 +4,18 @@
 // Compulsory traffic is exact: distinct sectors read and written by the launch.
 // L1 (assumptions): each CTA has a cache of its own, cold when it starts: its share of what shared
 // memory leaves of the SM's 128-byte lines of 4 sectors, 4 ways, least recently used. Loads fill
-// it; stores write through and do not allocate; atomics go past it. The engine runs the warps of a
-// CTA one after the other between barriers, a GPU interleaves them. L2 (assumptions): one cache of
-// the device's size, cold when the launch starts (as Nsight Compute measures by default), least
-// recently used, write-back; CTAs of a wave proceed side by side. Where all the launch touches
-// fits, every sector is read once and nothing is written back. Otherwise one line in 64, chosen by
-// a hash, goes through a cache of a 64th of the size, and the result is scaled. The results do not
-// depend on the number of host threads.
+// it; stores write through and do not allocate; atomics go past it. The warps of a CTA take turns,
+// one request each (the engine runs them one after the other up to a barrier). L2 (assumptions):
+// one cache of the device's size, cold when the launch starts (as Nsight Compute measures by
+// default), least recently used, write-back; CTAs of a wave proceed side by side. Where all the
+// launch touches fits, every sector is read once and nothing is written back. Otherwise one line in
+// 64, chosen by a hash, goes through a cache of a 64th of the size, and the result is scaled. The
+// results do not depend on the number of host threads.
 //
 // Tested by tests/unit/observe/cache_model_test.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -54,20 +55,38 @@ class Footprint {
 class L1Model {
  public:
   explicit L1Model(uint64_t bytes);
-  void begin_cta() { ++epoch_; }
+  void begin_cta() { std::fill(sets_.begin(), sets_.end(), Set{}); }
   // The sectors that are not there; they are afterwards.
-  uint8_t load(uint64_t line, uint8_t sectors);
+  uint8_t load(uint64_t line, uint8_t sectors) {
+    // Hashed, as on hardware: a column of a matrix must not fall into a few sets.
+    Set& set = sets_[line * 0x9e3779b97f4a7c15ull >> 32 & set_mask_];
+    ++clock_;
+    uint32_t way = 0, oldest = 0;
+    for (; way < kWays; ++way) {
+      if (set.line[way] == line + 1) break;
+      if (set.used[way] < set.used[oldest]) oldest = way;
+    }
+    if (way == kWays) {
+      way = oldest;
+      set.line[way] = line + 1;
+      set.sectors[way] = 0;
+    }
+    const uint8_t missing = uint8_t(sectors & ~set.sectors[way]);
+    set.sectors[way] |= sectors;
+    set.used[way] = clock_;
+    return missing;
+  }
 
  private:
   static constexpr uint32_t kWays = 4;
-  struct Way {
-    uint64_t line = 0;
-    uint32_t epoch = 0, used = 0;
-    uint8_t sectors = 0;
+  struct alignas(64) Set {
+    uint64_t line[kWays] = {};  // plus 1; 0: empty
+    uint32_t used[kWays] = {};
+    uint8_t sectors[kWays] = {};
   };
   uint64_t set_mask_ = 0;
-  uint32_t epoch_ = 1, clock_ = 0;
-  std::vector<Way> ways_;
+  uint32_t clock_ = 0;
+  std::vector<Set> sets_;
 };
 
 struct L2Request {

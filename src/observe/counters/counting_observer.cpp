@@ -17,6 +17,8 @@ namespace tw::counters {
 using emu::AccessKind;
 using emu::AccessSpace;
 
+constexpr size_t kMaxLoads = 1 << 20;  // kept for one interval between barriers
+
 CountingObserver::CountingObserver(const SiteTable& sites, uint64_t l1_bytes)
     : sites_(sites), patterns_(sites.sites.size()), extra_(sites.sites.size()), l1_(l1_bytes) {}
 
@@ -27,7 +29,43 @@ uint32_t count_of(uint8_t sectors) {
 }
 }  // namespace
 
-void CountingObserver::cta_begin(emu::Cta&) { l1_.begin_cta(); }
+void CountingObserver::cta_begin(emu::Cta& cta) {
+  look_up_l1();  // of one that faulted
+  l1_.begin_cta();
+  cta_ = uint32_t(cta.linear);
+}
+
+void CountingObserver::cta_end(emu::Cta&) { look_up_l1(); }
+
+// One request of each warp in turn.
+void CountingObserver::look_up_l1() {
+  if (loads_.empty()) return;
+  runs_.clear();
+  for (uint32_t i = 0; i < loads_.size(); ++i)
+    if (i == 0 || loads_[i].warp != loads_[i - 1].warp) runs_.push_back({i, i});
+  const auto run_end = [&](size_t r) {
+    return r + 1 < runs_.size() ? runs_[r + 1].second : uint32_t(loads_.size());
+  };
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      uint32_t& next = runs_[r].first;
+      const uint32_t end = run_end(r);
+      while (next < end) {
+        const Load& load = loads_[next++];
+        if (const uint8_t missing = l1_.load(load.line, load.sectors)) {
+          // What hits was read before by this CTA.
+          read_.add(load.line, missing);
+          extra_[load.site].l2_sectors += count_of(missing);
+          request_l2(load.line, missing, false, cta_);
+        }
+        if (load.last) break;
+      }
+      more |= next < end;
+    }
+  }
+  loads_.clear();
+}
 
 void CountingObserver::request_l2(uint64_t line, uint8_t sectors, bool write, uint32_t cta) {
   (write ? l2_written_ : l2_read_) += count_of(sectors);
@@ -42,22 +80,29 @@ void CountingObserver::shared(uint32_t site, const emu::AccessSite& a, const uin
 
 void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uint64_t* address,
                               uint64_t offset, uint32_t lanes, bool regular, bool uniform,
-                              uint32_t cta) {
+                              const emu::Access& access) {
   const Pattern& p =
       patterns_[site].find<uint64_t>(PatternSpace::global, a.kind != AccessKind::read, a.bytes,
                                      address, offset, lanes, regular, uniform);
   const uint64_t base =
       (address[uniform ? 0 : uint32_t(std::countr_zero(lanes))] + offset) / kLineBytes;
+  if (a.kind == AccessKind::read) {
+    const uint16_t warp = uint16_t(access.warp.index);
+    const uint32_t cta = uint32_t(access.cta.linear);
+    if (cta != cta_) {  // CTAs that take turns on one thread
+      look_up_l1();
+      cta_ = cta;
+    }
+    // Warp 0 after warp 7: all have reached a barrier, or had their turn.
+    if (!loads_.empty() && (warp < loads_.back().warp || loads_.size() >= kMaxLoads)) look_up_l1();
+    for (const LinePart& part : p.lines)
+      loads_.push_back({base + uint64_t(part.line), site, warp, part.sectors, false});
+    loads_.back().last = true;
+    return;
+  }
+  const uint32_t cta = uint32_t(access.cta.linear);
   for (const LinePart& part : p.lines) {
     const uint64_t line = base + uint64_t(part.line);
-    if (a.kind == AccessKind::read) {
-      read_.add(line, part.sectors);
-      if (const uint8_t missing = l1_.load(line, part.sectors)) {
-        extra_[site].l2_sectors += count_of(missing);
-        request_l2(line, missing, false, cta);
-      }
-      continue;
-    }
     if (a.kind == AccessKind::atomic) read_.add(line, part.sectors);
     written_.add(line, part.sectors);
     extra_[site].l2_sectors += count_of(part.sectors);
@@ -82,6 +127,8 @@ void CountingObserver::local(uint32_t site, const emu::AccessSite& a, const uint
   ++c.requests;
   c.access_lanes += active;
   c.sectors += sectors.size();
+  for (size_t i = 0; i < sectors.size(); ++i)
+    if (i == 0 || sectors[i] / 4 != sectors[i - 1] / 4) ++c.lines, ++c.wavefronts[0];
   c.ideal_sectors += (active * a.bytes + 31) / 32;
 }
 
@@ -105,8 +152,7 @@ void CountingObserver::generic(const emu::Access& access) {
   if (in_local != 0)
     local(sites_.generic_local[site] ? sites_.generic_local[site] : site, access.site, offset,
           in_local);
-  if (in_global != 0)
-    global(site, access.site, address, 0, in_global, false, false, uint32_t(access.cta.linear));
+  if (in_global != 0) global(site, access.site, address, 0, in_global, false, false, access);
 }
 
 uint32_t CountingObserver::access(const emu::Access& access) {
@@ -119,8 +165,7 @@ uint32_t CountingObserver::access(const emu::Access& access) {
       break;
     case AccessSpace::global:
       global(a.site, a, reinterpret_cast<const uint64_t*>(access.frame + access.op.a),
-             uint64_t(access.op.imm), access.lanes, regular, a.address_uniform,
-             uint32_t(access.cta.linear));
+             uint64_t(access.op.imm), access.lanes, regular, a.address_uniform, access);
       break;
     case AccessSpace::local: {
       uint64_t offset[32] = {};
@@ -273,6 +318,7 @@ void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& p
   std::vector<L2Request> requests;
   for (const auto& o : running->observers) {
     o->spread_rows();
+    o->look_up_l1();
     for (uint32_t s = 0; s < r.sites.size(); ++s) {
       o->patterns_[s].fold();
       const report::SiteCounts* parts[2] = {&o->patterns_[s].totals(), &o->extra_[s]};
@@ -280,7 +326,7 @@ void CountingSource::launch_end(const emu::Launch& launch, const emu::Program& p
       for (const report::SiteCounts* c : parts) {
         sum.requests += c->requests, sum.access_lanes += c->access_lanes;
         sum.sectors += c->sectors, sum.ideal_sectors += c->ideal_sectors,
-            sum.l2_sectors += c->l2_sectors;
+            sum.l2_sectors += c->l2_sectors, sum.lines += c->lines;
         for (size_t i = 0; i < 3; ++i)
           sum.wavefronts[i] += c->wavefronts[i], sum.groups[i] += c->groups[i];
         sum.address_bits |= c->address_bits;

@@ -31,6 +31,7 @@ class CountingObserver final : public emu::Observer {
   CountingObserver(const SiteTable& sites, uint64_t l1_bytes);
 
   void cta_begin(emu::Cta& cta) override;
+  void cta_end(emu::Cta& cta) override;
   uint32_t access(const emu::Access& access) override;
   void access_row(const emu::AccessRow& row, const uint32_t* address) override;
 
@@ -39,12 +40,13 @@ class CountingObserver final : public emu::Observer {
   void shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address, uint32_t offset,
               uint32_t lanes, bool regular, bool uniform);
   void global(uint32_t site, const emu::AccessSite& a, const uint64_t* address, uint64_t offset,
-              uint32_t lanes, bool regular, bool uniform, uint32_t cta);
+              uint32_t lanes, bool regular, bool uniform, const emu::Access& access);
   void local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset, uint32_t lanes);
   void generic(const emu::Access& access);
   void spread(const emu::AccessRow& row, PatternTable& patterns);
   void spread_rows();
   void request_l2(uint64_t line, uint8_t sectors, bool write, uint32_t cta);
+  void look_up_l1();
 
   const SiteTable& sites_;
   std::vector<PatternTable> patterns_;  // by site
@@ -57,6 +59,18 @@ class CountingObserver final : public emu::Observer {
       extra_;  // what the patterns do not hold: L2 sectors, local memory
   Footprint read_, written_;
   L1Model l1_;
+  // Loads of the CTA that have not gone through L1 yet: its warps run one after the other up to a
+  // barrier, but share L1 side by side.
+  struct Load {
+    uint64_t line;
+    uint32_t site;
+    uint16_t warp;
+    uint8_t sectors;
+    bool last;  // of its request
+  };
+  std::vector<Load> loads_;
+  std::vector<std::pair<uint32_t, uint32_t>> runs_;  // of one warp, in loads_
+  uint32_t cta_ = 0;
   std::vector<L2Request> l2_;
   uint64_t l2_read_ = 0, l2_written_ = 0;
 };

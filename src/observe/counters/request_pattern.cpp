@@ -57,6 +57,12 @@ Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const
         part->sectors = uint8_t(part->sectors | 1u << (sector & 3));
       }
     }
+    // L1 holds a line in the 32 banks of shared memory, and looks up four lines a clock.
+    uint32_t at[32];
+    for (uint32_t lane = 0; lane < 32; ++lane) at[lane] = uint32_t(address[lane]);
+    const auto access = store ? shadow::SharedAccess::kStore : shadow::SharedAccess::kLoad;
+    pattern.wavefronts[0] = std::max(shadow::count_banks(at, mask, width, access).wavefronts,
+                                     uint32_t(pattern.lines.size() + 3) / 4);
     for (const LinePart& l : pattern.lines) pattern.sectors += uint32_t(std::popcount(l.sectors));
     // The ideal holds what is asked for once: lanes that share an address ask for it together.
     uint32_t distinct = 0;
@@ -80,6 +86,7 @@ void PatternTable::fold() {
     totals_.access_lanes += p->count * uint32_t(std::popcount(p->mask));
     totals_.sectors += p->count * p->sectors;
     totals_.ideal_sectors += p->count * p->ideal_sectors;
+    totals_.lines += p->count * p->lines.size();
     for (size_t i = 0; i < 3; ++i) {
       totals_.wavefronts[i] += p->count * p->wavefronts[i];
       totals_.groups[i] += p->count * p->groups[i];

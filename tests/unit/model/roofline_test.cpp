@@ -86,5 +86,48 @@ TEST(Predict, SharedWavefrontsTakeOneClockEach) {
   EXPECT_NEAR(p.seconds, 1e-3, 1e-9);
 }
 
+TEST(Predict, SharedMemoryAndL1AreOnePipe) {
+  const DeviceSpec h200 = device("h200");
+  KernelWork work;
+  work.shared_wavefronts = 132 * 1.98e6;
+  work.l1_wavefronts = 132 * 0.99e6;
+  const Prediction p = predict(h200, Basis::kDatasheet, work, {132, 1});
+  EXPECT_EQ(p.bound, "shared memory");
+  EXPECT_NEAR(p.seconds, 1.5e-3, 1e-9);
+  ASSERT_EQ(p.bounds.size(), 1u);
+  work.l1_wavefronts = 132 * 1.99e6;
+  EXPECT_EQ(predict(h200, Basis::kDatasheet, work, {132, 1}).bound, "L1");
+}
+
+void set_measured(DeviceSpec& device, const std::string& key, double value) {
+  std::erase_if(device.sources,
+                [&](const SourcedNumber& s) { return s.section == "measured" && s.key == key; });
+  device.sources.push_back({"measured", key, value, "a test", "", 0});
+}
+
+TEST(Predict, ScatteredStoresAreBoundByTheLinesThatL2Takes) {
+  DeviceSpec h200 = device("h200");
+  set_measured(h200, "l2_write_glines_per_s", 50);
+  KernelWork work;
+  work.l2_bytes = 1e6;
+  work.l2_written_lines = 50e6;
+  const Prediction p = predict(h200, Basis::kMeasured, work, {132, 1});
+  EXPECT_EQ(p.bound, "L2 writes");
+  EXPECT_NEAR(p.seconds, 1e-3, 1e-9);
+  // Nobody measured it on the datasheet's device.
+  EXPECT_NE(predict(h200, Basis::kDatasheet, work, {132, 1}).bound, "L2 writes");
+}
+
+TEST(Predict, WhatALaunchCostsIsKeptApart) {
+  DeviceSpec h200 = device("h200");
+  set_measured(h200, "launch_us", 5);
+  KernelWork work;
+  work.dram_bytes = h200.measured.dram_gb_per_s * 1e3;  // 1 us
+  const Prediction p = predict(h200, Basis::kMeasured, work, {132, 1});
+  EXPECT_NEAR(p.seconds, 1e-6, 1e-12);
+  EXPECT_NEAR(p.launch_seconds, 5e-6, 1e-12);
+  EXPECT_EQ(predict(h200, Basis::kDatasheet, work, {132, 1}).launch_seconds, 0);
+}
+
 }  // namespace
 }  // namespace tw::model
