@@ -204,7 +204,7 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
                                           : some;
   if (plain) {
     notes.taken(TransposeKernel::kElement,
-                "too few tiles to fill the device: 32 x 32 elements each");
+                "a small grid, bound by the latency of a tile: 32 x 32 elements each");
     plan.kernel = TransposeKernel::kElement;
     tile_by(plan, p, kElementTile, kElementTile, 256, 0);
     return plan;
@@ -215,7 +215,7 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     tile_by(plan, p, kWordTile.rows, kWordTile.cols, kWordTile.threads, 0);
     return plan;
   }
-  notes.rejected(TransposeKernel::kElement, "enough tiles to fill the device");
+  notes.rejected(TransposeKernel::kElement, "not a grid of a few tiles");
   if (vectors) {
     plan.kernel = TransposeKernel::kVector;
     TileConfig config = kVectorTiles[size_index(e)];
