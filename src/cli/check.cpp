@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -40,8 +41,9 @@ Error refuse(std::string message, std::string file = {}) {
 
 Result<std::vector<report::Suppression>> read_suppressions(const std::string& path) {
   if (path.empty()) return std::vector<report::Suppression>{};
+  std::error_code error;
   std::ifstream in(path);
-  if (!in) return refuse("cannot be read", path);
+  if (!in || std::filesystem::is_directory(path, error)) return refuse("cannot be read", path);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   return report::parse_suppressions(text, path);
 }
@@ -159,13 +161,18 @@ void add_check_command(CLI::App& app) {
   command->add_option(
       "--kernel", options->kernel,
       "Check only kernels whose name (mangled or not) holds a match of this regular expression");
-  command->add_option("--launch-skip", options->launch_skip,
-                      "Leave the first launches of these kernels unchecked");
-  command->add_option("--launch-count", options->launch_count,
-                      "Check so many launches at most; 0: all");
+  command
+      ->add_option("--launch-skip", options->launch_skip,
+                   "Leave the first launches of these kernels unchecked")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--launch-count", options->launch_count,
+                   "Check so many launches at most; 0: all")
+      ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--max-findings", options->max_findings,
                    "Keep so many different findings at most")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
       ->add_option("--error-exitcode", options->error_exitcode,

@@ -1,7 +1,11 @@
 // The command `tilewright`. Phases: declare the sub-commands, parse, run the one that was named.
 // After parsing, exactly one sub-command has run (CLI11 calls its callback). Exit status: 0, 2 for
 // a command line that makes no sense; a sub-command chooses its own by throwing CLI::RuntimeError.
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "cli/bench.h"
 #include "cli/check.h"
@@ -11,7 +15,26 @@
 #include "cli/ptx.h"
 #include "cli/run.h"
 
+namespace {
+
+// A caller may have closed stdin, stdout or stderr: the next file opened would take its number, and
+// what is printed would land in it.
+void open_standard_streams() {
+  for (int file = 0; file <= 2; file++)
+    if (fcntl(file, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+}
+
+// Output that did not reach its file (a full disk) is no success.
+int flushed(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  fmt::print(stderr, "tilewright: stdout cannot be written\n");
+  return status == 0 ? 1 : status;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  open_standard_streams();
   CLI::App app{
       "Run, check and profile CUDA programs without a GPU, and calculate what bounds them."};
   app.name("tilewright");
@@ -29,9 +52,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& e) {
-    return e.get_exit_code();
+    return flushed(e.get_exit_code());
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  return 0;
+  return flushed(0);
 }

@@ -208,6 +208,12 @@ Result<std::string> compile(const CompileRequest& request) {
     return Error{.message = "this is no regular file", .file = request.source};
   if (access(source.c_str(), R_OK) != 0)
     return Error{.message = "cannot be read", .file = request.source};
+  // nvcc hands the path to a shell in double quotes: there, these would be run or replaced.
+  if (source.string().find_first_of("$`\"\\\n") != std::string::npos)
+    return Error{.message =
+                     "nvcc cannot compile a file whose path holds one of $ ` \" \\ or a line "
+                     "break: rename it",
+                 .file = source.string()};
   const Result<fs::path> folder = cache_folder();
   if (!folder) return folder.error();
 

@@ -35,6 +35,10 @@ struct ProfileOptions {
 
 Status write_file(const std::string& path, const std::string& text) {
   if (path.empty()) return Unit{};
+  if (path == "-") {
+    fmt::print("{}", text);
+    return Unit{};
+  }
   if (!(std::ofstream(path, std::ios::binary) << text).flush())
     return Error{.message = "cannot be written", .file = path};
   return Unit{};
@@ -147,8 +151,9 @@ void add_profile_command(CLI::App& app) {
       "run.");
   auto options = std::make_shared<ProfileOptions>();
   add_run_options(*command, options->run);
-  command->add_option("--json", options->json,
-                      "Write all counters, per launch, line and instruction, to this file");
+  command->add_option(
+      "--json", options->json,
+      "Write all counters, per launch, line and instruction, to this file; - is stdout");
   command->add_option("--html", options->html, "Write the report as one HTML page to this file");
   command->add_option("--kernel", options->kernels,
                       "Count only kernels whose mangled name this regular expression finds");

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cudart/fatbin.h"
@@ -38,13 +38,36 @@ int show(const std::string& text, const std::string& name, bool quiet) {
   return problems;
 }
 
+// The whole file, unless it is no file of text at all.
+Result<std::string> read_text(const std::string& path) {
+  constexpr size_t kMostBytes = size_t(1) << 30;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return Error{.message = "this is a folder", .file = path};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{.message = "cannot be read", .file = path};
+  std::string text, piece(1 << 16, '\0');
+  while (file.read(piece.data(), std::streamsize(piece.size())) || file.gcount() > 0) {
+    text.append(piece, 0, size_t(file.gcount()));
+    if (text.starts_with("\x7f"
+                         "ELF"))
+      return Error{.message =
+                       "this is a program: take the PTX out of it with cuobjdump -ptx, or "
+                       "compile with nvcc -ptx or -fatbin",
+                   .file = path};
+    if (text.size() > kMostBytes)
+      return Error{.message = "larger than 1 GiB: that is no PTX", .file = path};
+  }
+  return text;
+}
+
 int run(const PtxOptions& options) {
-  std::ifstream file(options.file, std::ios::binary);
-  if (!file) {
-    fmt::print(stderr, "tilewright: {}: cannot be read\n", options.file);
+  const Result<std::string> content = read_text(options.file);
+  if (!content) {
+    fmt::print(stderr, "tilewright: {}\n", content.error().to_string());
     return 2;
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string& text = *content;
   if (!text.starts_with(std::string("\x50\xed\x55\xba", 4)))
     return show(text, options.file, options.quiet) == 0 ? 0 : 1;
 

@@ -57,7 +57,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option("--timeout", options.timeout,
                   "End the program after so many seconds (status 124), saying where every "
                   "unfinished CTA stands")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-3, 1e9, "SECONDS"))
+      ->check([](const std::string& text) {  // not-a-number compares with no bound
+        return text.find_first_of("nN") == std::string::npos ? "" : text + " is no time";
+      });
   command
       .add_option("--nvcc", options.nvcc_flags,
                   "Further flags for nvcc, for example --nvcc \"-O2 -DN=64\"; may be repeated")
@@ -80,6 +83,7 @@ Result<Prepared> prepare(const RunOptions& options) {
   if (!options.device_memory.empty()) {
     const Result<uint64_t> bytes = cudart::parse_bytes(options.device_memory);
     if (!bytes) return Error{.message = "--device-memory: " + bytes.error().message};
+    if (*bytes == 0) return Error{.message = "--device-memory: a device has some memory"};
     settings.device_memory = *bytes;
   }
   const Result<model::DeviceSpec> spec = model::load_device_spec(options.gpu);

@@ -1,5 +1,7 @@
 #include "cudart/launch.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "cudart/api.h"
@@ -13,23 +15,55 @@ cudaError_t bad_configuration() {
   return abi_version() >= 13000 ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
 }
 
+// `why`: what is wrong, for a person.
 cudaError_t check_shape(const model::DeviceSpec& spec, const emu::KernelInfo& info,
-                        const dim3& grid, const dim3& block) {
+                        const dim3& grid, const dim3& block, std::string& why) {
   const uint32_t g[3] = {grid.x, grid.y, grid.z}, b[3] = {block.x, block.y, block.z};
-  for (int i = 0; i < 3; i++)
-    if (g[i] == 0 || b[i] == 0 || g[i] > spec.max_grid_dim[i] || b[i] > spec.max_block_dim[i])
+  for (int i = 0; i < 3; i++) {
+    const auto check = [&](const char* what, uint32_t size, uint64_t most) {
+      if (size == 0)
+        why = fmt::format("{}.{} is 0", what, "xyz"[i]);
+      else if (size > most)
+        why = fmt::format("{}.{} is {}, at most {} is possible", what, "xyz"[i], size, most);
+      return why.empty();
+    };
+    if (!check("the grid's size", g[i], spec.max_grid_dim[i]) ||
+        !check("the block's size", b[i], spec.max_block_dim[i]))
       return bad_configuration();
+  }
   const uint64_t threads = uint64_t(b[0]) * b[1] * b[2];
-  if (threads > spec.max_threads_per_block) return bad_configuration();
+  const auto too_many = [&](uint64_t most, const char* reason) {
+    why = fmt::format("a block of {} threads, at most {} are possible{}", threads, most, reason);
+  };
+  if (threads > spec.max_threads_per_block) {
+    too_many(spec.max_threads_per_block, "");
+    return bad_configuration();
+  }
   const uint64_t bound =
       uint64_t(info.max_ntid[0]) * std::max(1u, info.max_ntid[1]) * std::max(1u, info.max_ntid[2]);
-  if (bound != 0 && threads > bound) return cudaErrorInvalidValue;  // __launch_bounds__
+  if (bound != 0 && threads > bound) {
+    too_many(bound, " (the kernel's __launch_bounds__)");
+    return cudaErrorInvalidValue;
+  }
   if (info.req_ntid[0] != 0 &&
       (b[0] != info.req_ntid[0] || b[1] != std::max(1u, info.req_ntid[1]) ||
-       b[2] != std::max(1u, info.req_ntid[2])))
+       b[2] != std::max(1u, info.req_ntid[2]))) {
+    why = "the block's size is not the one that the kernel requires (__block_size__)";
     return cudaErrorInvalidValue;
-  if (threads > info.max_threads_per_block) return cudaErrorLaunchOutOfResources;
+  }
+  if (threads > info.max_threads_per_block) {
+    too_many(info.max_threads_per_block, " (registers)");
+    return cudaErrorLaunchOutOfResources;
+  }
   return cudaSuccess;
+}
+
+// The program sees an error number, which many never ask for: nothing runs and nobody knows why.
+cudaError_t refuse(const emu::KernelInfo& info, cudaError_t error, const std::string& why) {
+  const std::string text = fmt::format("error: kernel '{}' is not launched: {} [{}]",
+                                       demangled(info.name), why, error_name(error));
+  complain_once(text, text);
+  return error;
 }
 
 // cudaLimitStackSize counts what the hardware's compiler puts on a thread's stack. The engine keeps
@@ -58,10 +92,16 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
     return error;
   const emu::KernelInfo& info = *state->info;
   const model::DeviceSpec& spec = context.spec();
-  if (const cudaError_t error = check_shape(spec, info, request.grid, request.block);
+  std::string why;
+  if (const cudaError_t error = check_shape(spec, info, request.grid, request.block, why);
       error != cudaSuccess)
-    return error;
-  if (request.dynamic_shared_bytes > state->max_dynamic_shared) return cudaErrorInvalidValue;
+    return refuse(info, error, why);
+  if (request.dynamic_shared_bytes > state->max_dynamic_shared)
+    return refuse(info, cudaErrorInvalidValue,
+                  fmt::format("{} bytes of dynamic shared memory, at most {} are allowed unless "
+                              "cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize) "
+                              "asks for more",
+                              request.dynamic_shared_bytes, state->max_dynamic_shared));
 
   dim3 cluster = request.cluster;
   if (cluster.x * cluster.y * cluster.z == 1 && info.cluster[0] != 0)

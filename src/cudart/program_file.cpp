@@ -166,7 +166,11 @@ Result<ProgramFile> read_program_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return Error{.message = "this is no regular file", .file = path};
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{.message = "cannot be read", .file = path};
-  const std::vector<uint8_t> image{std::istreambuf_iterator<char>(file), {}};
+  // Something else may be of any size: look before reading it whole.
+  std::vector<uint8_t> image(SELFMAG);
+  file.read(reinterpret_cast<char*>(image.data()), SELFMAG);
+  if (file && std::memcmp(image.data(), ELFMAG, SELFMAG) == 0)
+    image.insert(image.end(), std::istreambuf_iterator<char>(file), {});
   return read_program(image, path);
 }
 

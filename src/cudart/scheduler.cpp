@@ -334,11 +334,9 @@ std::string Scheduler::describe_unfinished() {
     if (stream->queue_.empty()) continue;
     const Operation& front = stream->queue_.front();
     if (front.kind != Command::Kind::kernel) continue;
-    const emu::Progress& progress = front.grid->progress();
-    text += "kernel '" + demangled(front.kernel_name) + "', " + std::to_string(progress.ctas_done) +
-            " of " + std::to_string(progress.ctas) + " CTAs done" +
-            (front.started ? "" : ", not started") + "\n";
-    if (front.started) text += front.grid->describe_unfinished();
+    text += "kernel '" + demangled(front.kernel_name) + "', ";
+    text += front.started ? front.grid->describe_unfinished()
+                          : std::to_string(front.grid->progress().ctas) + " blocks, not started";
     if (!text.empty() && text.back() != '\n') text += '\n';
   }
   return text;

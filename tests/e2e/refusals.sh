@@ -62,6 +62,9 @@ expect 2 'nvcc could not compile this file' "$tilewright" run cut.cu
 printf '\x7f\x01\xff\xfe@@{{;\x80\n%.0s' 1 2 3 4 5 >noise.cu  # fixed bytes: random ones can keep nvcc busy for minutes
 expect 2 'nvcc could not compile this file' "$tilewright" run noise.cu
 expect 2 'missing.cu: no such file' "$tilewright" run missing.cu
+mkdir 'in $(touch injected)' && cp good.cu value.h 'in $(touch injected)'
+expect 2 'path holds one of' "$tilewright" run 'in $(touch injected)/good.cu'
+[[ ! -e injected ]] || { echo "FAIL: a path was run as a command"; failures=$((failures + 1)); }
 [[ $(find cache -type f | wc -l) == "$files_before" ]] || { echo "FAIL: left in the cache:"; find cache -type f; failures=$((failures + 1)); }
 
 # Programs.
@@ -81,6 +84,9 @@ cp good.cu text && chmod +x text
 expect 2 'neither a CUDA source' "$tilewright" run text
 chmod -x text
 expect 2 'neither a CUDA source .* nor executable' "$tilewright" run text
+truncate -s 1T huge && chmod +x huge  # refused by its first bytes, not read whole
+expect 2 'neither a CUDA source .* nor an ELF program' timeout 60 "$tilewright" run huge
+rm huge
 # The CUDA 12 library: linked against ours, for a toolkit has only one of the two.
 "$nvcc" -arch=compute_90 -c good.cu -o good.o && g++ good.o -o twelve "$(dirname "$tilewright")/../lib/libcudart.so.12" || exit 1
 expect 0 '' "$tilewright" run twelve
@@ -102,6 +108,48 @@ expect 2 "no size" "$tilewright" run good.cu --device-memory lots
 expect 50 '' "$tilewright" run good.cu --device-memory 1
 expect 2 'quote is not closed' "$tilewright" run good.cu --nvcc "-DX='"
 expect 2 'no nvcc|cannot be executed' env TILEWRIGHT_NVCC=/nonexistent "$tilewright" run good.cu
+expect 2 'a device has some memory' "$tilewright" run good.cu --device-memory 0
+for seconds in 0 -1 nan inf 1e300; do
+  expect 2 '' "$tilewright" run good.cu --timeout $seconds
+  [[ $(head -n 1 err.txt) == --timeout:* && $(wc -c <err.txt) -lt 200 ]] || { echo "FAIL: --timeout $seconds"; cat err.txt; failures=$((failures + 1)); }
+done
+expect 2 'launch-skip' "$tilewright" check good.cu --launch-skip -1
+expect 2 'max-findings' "$tilewright" check good.cu --max-findings 0
+expect 2 'cannot be read' "$tilewright" check good.cu --suppressions .
+expect 2 'cannot be written' "$tilewright" check good.cu --json nowhere/findings.json
+expect 0 '' "$tilewright" profile good.cu --json -
+[[ ! -e ./- ]] && grep -q '"' out.txt || { echo "FAIL: profile --json -"; failures=$((failures + 1)); }
+
+# Launches that are refused: said by name, even when the program never asks.
+cat >limits.cu <<'CU'
+__global__ void k() {}
+__global__ void __launch_bounds__(64) bounded() {}
+int main() {
+  for (int i = 0; i < 3; ++i) k<<<1, dim3(64, 32)>>>();
+  k<<<dim3(1, 65536), 1>>>();
+  k<<<0, 1>>>();
+  k<<<1, 1, 100 * 1024>>>();
+  bounded<<<1, 128>>>();
+  k<<<dim3(1, 65535, 65535), 0>>>();
+  k<<<1, 1024, 48 * 1024>>>();
+  return cudaDeviceSynchronize();
+}
+CU
+expect 0 "kernel 'k\(\)' is not launched: a block of 2048 threads, at most 1024 are possible \[cudaErrorInvalid" "$tilewright" run limits.cu
+for text in "the grid's size.y is 65536, at most 65535" "the grid's size.x is 0" "102400 bytes of dynamic shared memory, at most 49152" \
+  "'bounded()' is not launched: a block of 128 threads, at most 64 are possible (the kernel's __launch_bounds__)" "the block's size.x is 0"; do
+  grep -qF "$text" err.txt || { echo "FAIL: limits.cu: no '$text'"; cat err.txt; failures=$((failures + 1)); }
+done
+[[ $(wc -l <err.txt) == 6 ]] || { echo "FAIL: limits.cu: not one line for each"; cat err.txt; failures=$((failures + 1)); }
+
+# stdout that takes nothing, streams that are closed.
+if [[ -e /dev/full ]]; then
+  "$tilewright" model devices >/dev/full 2>err.txt
+  [[ $? == 1 ]] && grep -q 'stdout cannot be written' err.txt || { echo "FAIL: a full disk goes unseen"; failures=$((failures + 1)); }
+fi
+"$tilewright" check good.cu >&- 2>&-
+status=$?
+[[ $status == 0 ]] || { echo "FAIL: closed streams: status $status"; failures=$((failures + 1)); }
 
 # PTX.
 "$nvcc" -ptx -arch=compute_90 good.cu -o good.ptx || exit 1
@@ -115,6 +163,8 @@ expect 1 'unknown.ptx:[0-9]+:' "$tilewright" ptx unknown.ptx
 head -c 300 good.ptx >short.ptx
 expect 1 'short.ptx:[0-9]+' "$tilewright" ptx short.ptx
 expect 2 'cannot be read' "$tilewright" ptx missing.ptx
+expect 2 'this is a folder' "$tilewright" ptx .
+expect 2 'this is a program' "$tilewright" ptx shared
 
 # Ctrl-C: where every CTA stands, status 130.
 env --default-signal=INT "$tilewright" run "$here/programs/endless.cu" >out.txt 2>err.txt &
