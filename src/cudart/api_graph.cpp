@@ -343,6 +343,36 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,
   });
 }
 
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                     const cudaGraphNode_t* needs, size_t count,
+                                     cudaMemAllocNodeParams* p) {
+  return add_node(out, graph, needs, count, cudaGraphNodeTypeMemAlloc,
+                  [&](Context& context, GraphNode& node) -> cudaError_t {
+                    if (p == nullptr || p->bytesize == 0 ||
+                        p->poolProps.allocType != cudaMemAllocationTypePinned ||
+                        p->poolProps.handleTypes != cudaMemHandleTypeNone ||
+                        p->poolProps.location.type != cudaMemLocationTypeDevice)
+                      return cudaErrorInvalidValue;
+                    if (p->poolProps.location.id != context.ordinal) return cudaErrorNotSupported;
+                    node.memory = GraphMemory::allocate(context, p->bytesize);
+                    if (!node.memory) return cudaErrorMemoryAllocation;
+                    p->dptr = node.memory->address();
+                    node.command.work = [] { return cudaSuccess; };
+                    return cudaSuccess;
+                  });
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                    const cudaGraphNode_t* needs, size_t count, void* pointer) {
+  return add_node(out, graph, needs, count, cudaGraphNodeTypeMemFree,
+                  [&](Context&, GraphNode& node) -> cudaError_t {
+                    node.memory = GraphMemory::at(pointer);
+                    if (!node.memory) return cudaErrorInvalidValue;
+                    node.command.work = [] { return cudaSuccess; };
+                    return cudaSuccess;
+                  });
+}
+
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
   return guarded([&]() -> cudaError_t {
     GraphNode* node = node_of(handle);
@@ -456,5 +486,27 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t handle, const cudaHostNod
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t handle, cudaGraph_t* out) {
   return with_node(handle, cudaGraphNodeTypeGraph, [&](Context&, GraphNode& node) {
     return out ? (*out = add_graph(node.child), cudaSuccess) : cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t handle, cudaMemAllocNodeParams* p) {
+  return with_node(handle, cudaGraphNodeTypeMemAlloc,
+                   [&](Context& context, GraphNode& node) -> cudaError_t {
+                     if (p == nullptr) return cudaErrorInvalidValue;
+                     *p = {};
+                     p->poolProps.allocType = cudaMemAllocationTypePinned;
+                     p->poolProps.location.type = cudaMemLocationTypeDevice;
+                     p->poolProps.location.id = context.ordinal;
+                     p->bytesize = node.memory->bytes();
+                     p->dptr = node.memory->address();
+                     return cudaSuccess;
+                   });
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t handle, void* out) {
+  return with_node(handle, cudaGraphNodeTypeMemFree, [&](Context&, GraphNode& node) -> cudaError_t {
+    if (out == nullptr) return cudaErrorInvalidValue;
+    *static_cast<void**>(out) = node.memory->address();
+    return cudaSuccess;
   });
 }

@@ -31,6 +31,17 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t handle, unsigned long 
   return cudaSuccess;
 }
 
+// Marks the graph's memory as a launch leaves it; false if that of the last launch was not freed.
+bool allocate_memory(const GraphExec& exec) {
+  const bool frees_itself = exec.flags & cudaGraphInstantiateFlagAutoFreeOnLaunch;
+  for (const GraphExec::Step& step : exec.steps)
+    if (step.type == cudaGraphNodeTypeMemAlloc && step.memory->in_use && !frees_itself)
+      return false;
+  for (const GraphExec::Step& step : exec.steps)
+    if (step.memory) step.memory->in_use = step.type == cudaGraphNodeTypeMemAlloc;
+  return true;
+}
+
 // body(Context&, Step&): the step of a node, of one type.
 template <class Body>
 cudaError_t with_step(cudaGraphExec_t handle, cudaGraphNode_t node, cudaGraphNodeType type,
@@ -128,6 +139,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream_handle) 
   return with_stream(stream_handle, [&](Context&, Stream& stream) -> cudaError_t {
     const std::shared_ptr<GraphExec> exec = find_exec(handle);
     if (!exec) return cudaErrorInvalidValue;
+    if (!allocate_memory(*exec)) return cudaErrorInvalidValue;
     for (const GraphExec::Step& step : exec->steps)
       if (step.enabled)
         if (const cudaError_t error = submit(stream, step.command); error != cudaSuccess)

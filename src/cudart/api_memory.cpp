@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cudart/api.h"
+#include "cudart/graph_memory.h"
 
 using namespace tw::cudart;
 using tw::emu::Allocation;
@@ -18,15 +19,21 @@ cudaError_t allocate(Context& context, void** pointer, size_t bytes, AllocationK
   if (bytes == 0) return cudaSuccess;
   const tw::Result<uint64_t> address = context.device().allocate(bytes, kind);
   if (!address) return cudaErrorMemoryAllocation;
+  *pointer = reinterpret_cast<void*>(*address);
+  if (kind != AllocationKind::device) Runtime::get().share(context, *pointer, bytes);
   const std::lock_guard lock(context.mutex);
   context.live.insert(*address);
-  *pointer = reinterpret_cast<void*>(*address);
   return cudaSuccess;
 }
 
 // Frees the allocation that starts at `pointer` and is of one of the kinds.
 cudaError_t release(void* pointer, bool host) {
   if (pointer == nullptr) return cudaSuccess;
+  if (const std::shared_ptr<GraphMemory> memory = host ? nullptr : GraphMemory::at(pointer)) {
+    if (!memory->in_use) return cudaErrorInvalidValue;
+    memory->in_use = false;
+    return cudaSuccess;
+  }
   const std::optional<Located> located = locate(pointer);
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (!located || located->allocation.address != address) return cudaErrorInvalidValue;
@@ -40,6 +47,7 @@ cudaError_t release(void* pointer, bool host) {
   }
   Runtime::get().scheduler.wait(context);  // a free waits for the device, as cudaFree does
   if (context.sticky() != cudaSuccess) return context.sticky();
+  Runtime::get().unshare(pointer);
   if (!context.device().free(address)) return cudaErrorInvalidValue;
   const std::lock_guard lock(context.mutex);
   context.live.erase(address);
@@ -115,6 +123,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
       return cudaErrorInvalidValue;
     if (locate(pointer) || in_device_window(pointer)) return cudaErrorHostMemoryAlreadyRegistered;
     if (!context.device().register_host(pointer, bytes)) return cudaErrorInvalidValue;
+    Runtime::get().share(context, pointer, bytes);
     const std::lock_guard lock(context.mutex);
     context.registered.insert(pointer);
     return cudaSuccess;
@@ -122,12 +131,15 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  return with_context([&](Context& context) -> cudaError_t {
+  return with_context([&](Context& current) -> cudaError_t {
+    const std::optional<Located> located = locate(pointer);
+    Context& context = located ? *located->context : current;  // any device's thread may do it
     {
       const std::lock_guard lock(context.mutex);
       if (!context.registered.count(pointer)) return cudaErrorHostMemoryNotRegistered;
     }
     Runtime::get().scheduler.wait(context);
+    Runtime::get().unshare(pointer);
     const std::lock_guard lock(context.mutex);
     context.registered.erase(pointer);
     return context.device().free(reinterpret_cast<uint64_t>(pointer)) ? cudaSuccess

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "cudart/api.h"
-#include "cudart/diagnose.h"
+#include "cudart/graph_memory.h"
 
 using namespace tw::cudart;
 
@@ -50,13 +50,9 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemPool_t handle,
                      cudaStream_t stream_handle) {
   return with_stream(stream_handle, [&](Context& context, Stream& stream) -> cudaError_t {
     if (pointer == nullptr) return cudaErrorInvalidValue;
-    if (stream.capture) {
-      complain_once("capture of cudaMallocAsync",
-                    "cudaMallocAsync in a captured stream is not supported");
-      return cudaErrorNotSupported;
-    }
     *pointer = nullptr;
     if (bytes == 0) return cudaErrorInvalidValue;
+    if (stream.capture) return capture_allocation(stream, context, bytes, pointer);
     Pools& pools = Pools::get();
     const std::lock_guard lock(pools.mutex);
     pools.default_pool(context.ordinal);
@@ -107,6 +103,12 @@ TW_CUDA_EXPORT cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t b
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
   return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
     if (pointer == nullptr) return cudaSuccess;
+    if (const std::shared_ptr<GraphMemory> memory = GraphMemory::at(pointer)) {
+      if (stream.capture) return capture_free(stream, memory);
+      if (!memory->in_use) return cudaErrorInvalidValue;
+      memory->in_use = false;
+      return cudaSuccess;
+    }
     const std::optional<Located> located = locate(pointer);
     const uint64_t address = reinterpret_cast<uint64_t>(pointer);
     if (!located || located->allocation.address != address ||

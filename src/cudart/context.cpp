@@ -207,8 +207,14 @@ void Context::reset() {
     kernels_.clear();
   }
   const std::lock_guard lock(mutex);
-  for (const uint64_t address : live) (void)device_->free(address).ok();
-  for (void* pointer : registered) (void)device_->free(reinterpret_cast<uint64_t>(pointer)).ok();
+  for (const uint64_t address : live) {
+    Runtime::get().unshare(reinterpret_cast<void*>(address));
+    (void)device_->free(address).ok();
+  }
+  for (void* pointer : registered) {
+    Runtime::get().unshare(pointer);
+    (void)device_->free(reinterpret_cast<uint64_t>(pointer)).ok();
+  }
   live.clear();
   registered.clear();
   host_flags.clear();

@@ -69,7 +69,7 @@ bool GraphExec::build(const Graph& graph) {
     if (node->child) {
       if (!build(*node->child)) return false;
     } else {
-      steps.push_back({node, node->type, node->command, true});
+      steps.push_back({node, node->type, node->command, true, node->memory});
     }
   }
   return true;

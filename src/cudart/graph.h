@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "cudart/graph_memory.h"
 #include "cudart/scheduler.h"
 
 namespace tw::cudart {
@@ -24,7 +25,8 @@ struct GraphNode {
   Graph* graph = nullptr;
   Command command;  // without work: an empty node
   std::vector<GraphNode*> needs;
-  std::shared_ptr<Graph> child;  // a child graph
+  std::shared_ptr<Graph> child;         // a child graph
+  std::shared_ptr<GraphMemory> memory;  // allocated or freed by this node
   // What the program gave, for the Get calls.
   cudaHostNodeParams host{};
   cudaMemsetParams fill{};
@@ -50,6 +52,7 @@ struct GraphExec {
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     Command command;
     bool enabled = true;
+    std::shared_ptr<GraphMemory> memory{};
   };
   std::vector<Step> steps;
   unsigned long long flags = 0;

@@ -95,6 +95,8 @@ cudaError_t Runtime::context(int ordinal, Context*& context) {
       install_host_fault_handler();
       start_watch();
     }
+    for (const auto& [pointer, shared] : shared_)
+      (void)(*device)->register_host(pointer, shared.bytes).ok();
     contexts_[size_t(ordinal)] = std::make_unique<Context>(ordinal, std::move(*device));
   }
   context = contexts_[size_t(ordinal)].get();
@@ -111,6 +113,31 @@ std::vector<Context*> Runtime::contexts() {
   for (const auto& context : contexts_)
     if (context) result.push_back(context.get());
   return result;
+}
+
+void Runtime::share(const Context& owner, void* pointer, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (contexts_.size() < 2) return;
+  shared_[pointer] = {owner.ordinal, bytes};
+  for (const auto& context : contexts_)
+    if (context && context.get() != &owner)
+      (void)context->device().register_host(pointer, bytes).ok();
+}
+
+void Runtime::unshare(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  const auto place = shared_.find(pointer);
+  if (place == shared_.end()) return;
+  for (const auto& context : contexts_)
+    if (context && context->ordinal != place->second.owner)
+      (void)context->device().free(reinterpret_cast<uint64_t>(pointer)).ok();
+  shared_.erase(place);
+}
+
+std::optional<int> Runtime::owner_of_shared(const void* pointer) {
+  const std::lock_guard lock(mutex_);
+  const auto place = shared_.find(const_cast<void*>(pointer));
+  return place == shared_.end() ? std::nullopt : std::optional(place->second.owner);
 }
 
 int& Runtime::current_ordinal() {
@@ -177,10 +204,17 @@ bool Runtime::remove(cudaEvent_t handle) {
 }
 
 std::optional<Located> locate(const void* address) {
-  for (Context* context : Runtime::get().contexts())
+  const std::vector<Context*> contexts = Runtime::get().contexts();
+  for (Context* context : contexts)
     if (std::optional<emu::Allocation> allocation =
-            context->device().find(reinterpret_cast<uint64_t>(address)))
+            context->device().find(reinterpret_cast<uint64_t>(address))) {
+      if (contexts.size() > 1) {  // what several devices know belongs to one
+        const std::optional<int> owner =
+            Runtime::get().owner_of_shared(reinterpret_cast<void*>(allocation->address));
+        if (owner && *owner != context->ordinal) continue;
+      }
       return Located{*allocation, context};
+    }
   return std::nullopt;
 }
 

@@ -99,6 +99,12 @@ class Runtime {
   std::vector<Context*> contexts();  // those that exist
   int& current_ordinal();            // of the calling thread
 
+  // Host and managed memory is every device's: what `owner` allocated or registered is made known
+  // to the others, those that exist and those to come.
+  void share(const Context& owner, void* pointer, uint64_t bytes);
+  void unshare(void* pointer);
+  std::optional<int> owner_of_shared(const void* pointer);
+
   // Handles. cudaStreamLegacy, cudaStreamPerThread and 0 are streams of the current device.
   cudaStream_t add(std::shared_ptr<Stream> stream);
   std::shared_ptr<Stream> stream(cudaStream_t handle, Context& current);  // nullptr: no such handle
@@ -120,6 +126,11 @@ class Runtime {
   Settings settings_;
   model::DeviceSpec spec_;
   std::vector<std::unique_ptr<Context>> contexts_;  // by ordinal; nullptr: not used yet
+  struct Shared {
+    int owner = 0;
+    uint64_t bytes = 0;
+  };
+  std::unordered_map<void*, Shared> shared_;
   std::atomic<bool> forked_{false}, used_{false};
   std::mutex handle_mutex_;
   std::unordered_map<const void*, std::shared_ptr<Stream>> streams_;

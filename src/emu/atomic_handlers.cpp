@@ -24,7 +24,7 @@ template <class Format> struct Pair {
 
 template <class T> T sum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
-    return a + b;
+    return isa::canonical(a + b);
   else
     return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
 }
@@ -70,20 +70,29 @@ template <uint8_t kOperation, class T> struct Atomic {
                                       : sizeof(T) == 4 ? Element::b32
                                                        : Element::b16;
 
-  static T next(T old, T b, T c) { return combined<kOperation, T>(old, b, c); }
+  // In global memory, f32 sums take and give no subnormals.
+  template <bool kFlush> static T next(T old, T b, T c) {
+    if constexpr (kFlush) return isa::flush(sum(isa::flush(old), isa::flush(b)));
+    return combined<kOperation, T>(old, b, c);
+  }
+  static T read_modify_write(uint8_t* at, T b, T c, bool exclusive, bool global) {
+    if constexpr (std::is_same_v<T, float>)
+      if (global) return read_modify_write<true>(at, b, c, exclusive);
+    return read_modify_write<false>(at, b, c, exclusive);
+  }
 
-  static T read_modify_write(uint8_t* at, T b, T c, bool exclusive) {
+  template <bool kFlush> static T read_modify_write(uint8_t* at, T b, T c, bool exclusive) {
     auto* word = reinterpret_cast<Bits<T>*>(at);
     if (exclusive) {
       T old = std::bit_cast<T>(*word);
-      *word = std::bit_cast<Bits<T>>(next(old, b, c));
+      *word = std::bit_cast<Bits<T>>(next<kFlush>(old, b, c));
       return old;
     }
     Bits<T> seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     for (;;) {
       T old = std::bit_cast<T>(seen);
-      if (__atomic_compare_exchange_n(word, &seen, std::bit_cast<Bits<T>>(next(old, b, c)), true,
-                                      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+      if (__atomic_compare_exchange_n(word, &seen, std::bit_cast<Bits<T>>(next<kFlush>(old, b, c)),
+                                      true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         return old;
     }
   }
@@ -124,7 +133,8 @@ template <uint8_t kOperation, class T> struct Atomic {
         return std::bit_cast<T>(
             reinterpret_cast<const Bits<T>*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane]);
       };
-      T old = read_modify_write(at, value(1), o.sources > 2 ? value(2) : T{}, exclusive);
+      const bool global = !narrow && !in_shared_window(address) && !in_local_window(address);
+      T old = read_modify_write(at, value(1), o.sources > 2 ? value(2) : T{}, exclusive, global);
       if (o.d[0] != kNoSlot)
         reinterpret_cast<Bits<T>*>(frame + o.d[0])[lane] = std::bit_cast<Bits<T>>(old);
     }

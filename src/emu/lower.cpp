@@ -83,10 +83,24 @@ std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function&
   return used;
 }
 
+// The system's part of shared memory, at its beginning: on the hardware every CTA has it, here
+// those of modules that ask where it lies (cooperative groups keep a few words there).
+constexpr uint64_t kReservedShared = 1024;
+constexpr std::string_view kReservedRegister = "%reserved_smem_offset_";
+
+static bool reads_reserved_shared(const ptx::Module& module) {
+  for (const ptx::Function& f : module.functions)
+    for (const ptx::Instruction& in : f.instructions)
+      for (const Operand& o : in.operands)
+        if (o.kind == OperandKind::special && o.name.starts_with(kReservedRegister)) return true;
+  return false;
+}
+
 Status Lowering::lay_out_shared() {
   const std::vector<bool> used = variables_used(d_.module, d_.function);
   module_shared_.assign(d_.module.variables.size(), 0);
-  uint64_t at = 0;
+  if (reads_reserved_shared(d_.module)) reserved_shared_ = kReservedShared;
+  uint64_t at = reserved_shared_;
   uint64_t dynamic_alignment = 16;
   auto place = [&](const ptx::Variable& v) {
     at = round_up(at, v.alignment);
@@ -247,8 +261,19 @@ Result<Source> Lowering::special(const ptx::Instruction& in, const std::string& 
   if (name == "%warpid") return reg(slot_register(kWarpId));
   if (name == "%gridid") return reg(slot_register(kGridId));
   if (name == "%smid") return reg(slot_register(kSmId));
-  if (name == "%dynamic_smem_size" || name == "%total_smem_size")
-    return reg(slot_register(kDynamicShared));
+  if (name == "%dynamic_smem_size") return reg(slot_register(kDynamicShared));
+  if (name == "%total_smem_size" || name == "%aggr_smem_size") {
+    const uint64_t fixed = shared_bytes_ - reserved_shared_;
+    return reg(lane_op(isa::kRowAdd, Type::u32, Type::none,
+                       {reg(slot_register(kDynamicShared)),
+                        constant(name[1] == 't' ? fixed : fixed + kReservedShared)}));
+  }
+  if (name.starts_with(kReservedRegister)) {
+    const std::string_view place = std::string_view(name).substr(kReservedRegister.size());
+    return constant(place == "begin" || place == "0" ? 0
+                    : place == "1"                   ? kReservedShared / 2
+                                                     : kReservedShared);
+  }
   if (name == "%nwarpid") return constant((threads + 31) / 32);
   if (name == "WARP_SZ") return constant(32);
   if (name == "%laneid") return reg(lane_init(LaneInit::lane_id, {Shape::affine, true, 1}));

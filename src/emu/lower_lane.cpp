@@ -23,8 +23,10 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
   if (in.operands.size() != size_t(written) + 1)
     return error_at(in, fmt::format("'{}' takes {} operands, not {}", in.spelling(), written + 1,
                                     in.operands.size()));
+  bool selects = false;  // parts of registers: video instructions
+  for (const Operand& o : in.operands) selects |= o.kind == OperandKind::reg && !o.name.empty();
   for (const Operand& o : in.operands)
-    if (o.kind == OperandKind::reg && !o.name.empty())
+    if (o.kind == OperandKind::reg && !o.name.empty() && in.opcode[0] != 'v')
       return error_at(in, fmt::format("'{}' with the part selector '.{}' is not supported",
                                       in.spelling(), o.name));
   isa::Mods mods = match.mods;
@@ -35,6 +37,7 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
     if (!s.ok()) return s.error();
     sources[i] = *s;
   }
+  if (selects) return simd_video(f, in, match, *entry, sources);
   if (carry_in) sources[written] = reg(condition_code());
   uint32_t carry = kNoReg;
   if (mods[Field::carry_out]) carry = carry_out(match, sources);

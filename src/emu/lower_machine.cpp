@@ -107,6 +107,16 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::prefetchu:
     case Machine::pmevent:
     case Machine::griddepcontrol: return Unit{};  // hints: no effect on results
+    case Machine::lop3_test: return lop3_test(f, in, match);
+    case Machine::vadd:
+    case Machine::vsub:
+    case Machine::vabsdiff:
+    case Machine::vmin:
+    case Machine::vmax:
+    case Machine::vshl:
+    case Machine::vshr:
+    case Machine::vmad:
+    case Machine::vset: return scalar_video(f, in, match, machine);
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));

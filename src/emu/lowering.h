@@ -154,6 +154,14 @@ class Lowering {
   Status unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // mov.b64 x, {lo, hi}
   Status pack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // An instruction by its spelling, in terms of which others are put (lower_video.cpp).
+  Source apply(std::string_view spelling, std::initializer_list<Source> sources,
+               uint32_t destination = kNoReg);
+  Status scalar_video(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                      Machine machine);
+  Status simd_video(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                    const LaneEntry& entry, const Source* sources);
+  Status lop3_test(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   Status machine_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                              Machine machine);
   Status barrier(const std::vector<Source>& sources);
@@ -251,6 +259,7 @@ class Lowering {
   std::vector<uint64_t> module_shared_, kernel_shared_;
   std::unordered_map<const ptx::Variable*, uint64_t> function_shared_;
   uint64_t shared_bytes_ = 0, dynamic_shared_ = 0, local_bytes_ = 0;
+  uint64_t reserved_shared_ = 0;  // at the beginning of shared memory, for the system
   std::array<uint32_t, kFirstFree> slot_registers_ = [] {
     std::array<uint32_t, kFirstFree> a;
     a.fill(kNoReg);

@@ -16,12 +16,19 @@ enum class Machine : uint16_t {
   shfl_sync, shfl, vote_sync, vote_ballot_sync, vote, vote_ballot, match_any, match_all, redux, redux_logic, activemask, elect,
   mbarrier_init, mbarrier_inval, mbarrier_arrive, mbarrier_arrive_drop, mbarrier_expect_tx, mbarrier_complete_tx, mbarrier_wait, mbarrier_wait_parity, mbarrier_pending,
   brx, nanosleep, prefetch, prefetchu, isspacep, brkpt, pmevent, griddepcontrol,
+  lop3_test, vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vmad, vset,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
 
-inline constexpr Type kB64Only[] = {Type::b64};
 inline constexpr Type kU32Only[] = {Type::u32};
+// Scalar video instructions: spelled out in other instructions (emu/lower_video.cpp).
+constexpr RowInfo scalar_video(std::string_view grammar, std::string_view manual, std::span<const Type> types = kIntegers32) {
+  return {.grammar = grammar, .operands = "d{.part}, a{.part}, b{.part}{, c}", .types = types, .types2 = {}, .body = Body::control, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = manual};
+}
+inline constexpr std::string_view kScalarVideo = "scalar-video-instructions-vadd-vsub-vabsdiff-vmin-vmax", kScalarVideoShift = "scalar-video-instructions-vshl-vshr";
+
+inline constexpr Type kB64Only[] = {Type::b64};
 inline constexpr Type kAtomTypes[] = {Type::u32, Type::s32, Type::u64, Type::s64, Type::b32, Type::b64};
 inline constexpr Type kAtomFloats[] = {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2};
 inline constexpr Type kCasTypes[] = {Type::b16, Type::b32, Type::b64};
@@ -68,8 +75,8 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "elect.sync", .operands = "d|p, membermask", .types = {}, .types2 = {}, .body = Body::warp, .category = Category::warp, .manual = "parallel-synchronization-and-communication-instructions-elect-sync"},
     {.grammar = "mbarrier.init{.space}.type", .operands = "[addr], count", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
     {.grammar = "mbarrier.inval{.space}.type", .operands = "[addr]", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
-    {.grammar = "mbarrier.arrive{.expect_tx}{.ordering}{.scope}{.space}{.noComplete}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
-    {.grammar = "mbarrier.arrive_drop{.expect_tx}{.ordering}{.scope}{.space}{.noComplete}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.arrive{.expect_tx}{.noComplete}{.ordering}{.scope}{.space}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
+    {.grammar = "mbarrier.arrive_drop{.expect_tx}{.noComplete}{.ordering}{.scope}{.space}.type", .operands = "state, [addr]{, count}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
     {.grammar = "mbarrier.expect_tx{.ordering}{.scope}{.space}.type", .operands = "[addr], bytes", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
     {.grammar = "mbarrier.complete_tx{.ordering}{.scope}{.space}.type", .operands = "[addr], bytes", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
     {.grammar = "mbarrier.waitkind{.ordering}{.scope}{.space}.type", .operands = "p, [addr], state{, hint}", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier"},
@@ -83,6 +90,16 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "brkpt", .operands = "", .types = {}, .types2 = {}, .body = Body::control, .category = Category::control, .manual = "miscellaneous-instructions-brkpt"},
     {.grammar = "pmevent{.mask}", .operands = "a", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .manual = "miscellaneous-instructions-pmevent"},
     {.grammar = "griddepcontrol.gdcmode", .operands = "", .types = {}, .types2 = {}, .body = Body::control, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-griddepcontrol"},
+    {.grammar = "lop3.redop.type", .operands = "d|p, a, b, c, immLut, {!}q", .types = kB32, .types2 = {}, .body = Body::control, .category = Category::logic, .min_ptx = 82, .min_sm = 70, .manual = "logic-and-shift-instructions-lop3"},
+    scalar_video("vadd.type.atype.btype{.accumulate}", kScalarVideo),
+    scalar_video("vsub.type.atype.btype{.accumulate}", kScalarVideo),
+    scalar_video("vabsdiff.type.atype.btype{.accumulate}", kScalarVideo),
+    scalar_video("vmin.type.atype.btype{.accumulate}", kScalarVideo),
+    scalar_video("vmax.type.atype.btype{.accumulate}", kScalarVideo),
+    scalar_video("vshl.type.atype.btype.shiftmode{.accumulate}", kScalarVideoShift),
+    scalar_video("vshr.type.atype.btype.shiftmode{.accumulate}", kScalarVideoShift),
+    scalar_video("vmad.type.atype.btype{.po}{.scale}", "scalar-video-instructions-vmad"),
+    scalar_video("vset.atype.btype.cmp{.accumulate}", "scalar-video-instructions-vset", kU32Only),
 };
 
 }  // namespace tw::isa

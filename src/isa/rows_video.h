@@ -1,6 +1,6 @@
 // Rows: SIMD video instructions (two halves or four bytes a register). Operands are taken whole:
-// the manual's element selectors (.h10, .b3210, ...) and destination masks other than the defaults
-// are refused by the decoder.
+// the manual's element selectors (.h10, .b3210, ...) and destination masks are put in terms of
+// other rows by the decoder (emu/lower_video.cpp).
 #pragma once
 
 #include "isa/lane.h"

@@ -84,6 +84,9 @@ constexpr Word kWords[] = {
     {"shiftamt", "", Field::shiftamt, 1},
     {"wide", "", Field::part, kWide},
     {"cc", "", Field::carry_out, 1},
+    {"po", "", Field::carry_out, 1},  // vmad: one more is added
+    {"shr7", "scale", Field::shift, 7},
+    {"shr15", "scale", Field::shift, 15},
     {"global", "space", Field::space, kGlobal},
     {"shared", "space", Field::space, kShared},
     {"shared::cta", "space", Field::space, kShared},

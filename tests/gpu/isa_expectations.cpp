@@ -92,7 +92,7 @@ class Worker {
     std::exit(1);
   }
   bool module(size_t from, size_t to) {
-    std::string text = ".version 8.5\n.target sm_90\n.address_size 64\n";
+    std::string text = ".version 8.6\n.target sm_90\n.address_size 64\n";
     for (size_t i = from; i < to; ++i) text += kPrograms[i].ptx;
     int options[] = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER, its size
     void* values[] = {log_, reinterpret_cast<void*>(sizeof(log_))};
@@ -113,7 +113,8 @@ class Worker {
     }
     std::vector<uint64_t> in = input_values(operands, p.seed), out(kTuples);
     void* function = nullptr;
-    std::string entry = std::string(p.ptx).substr(15);  // after ".visible .entry"
+    std::string entry = p.ptx;
+    entry = entry.substr(entry.find(".visible .entry") + 15);
     entry = entry.substr(entry.find_first_not_of(' '));
     entry = entry.substr(0, entry.find('('));
     check(d_.function(&function, loaded, entry.c_str()), "cuModuleGetFunction");

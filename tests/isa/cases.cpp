@@ -8,6 +8,7 @@
 #include "emu/ir.h"
 #include "emu/program.h"
 #include "isa/lane_rows.h"
+#include "machine_cases.h"
 #include "values.h"
 
 namespace tw::isa_test {
@@ -26,6 +27,14 @@ bool is_signed_integer(Type t) {
   return t == Type::s8 || t == Type::s16 || t == Type::s32 || t == Type::s64;
 }
 bool is_bits(Type t) { return t == Type::b8 || t == Type::b16 || t == Type::b32 || t == Type::b64; }
+
+// Whether every value of one integer type is one of another's: there .sat does not exist.
+bool holds_all(Type to, Type from) {
+  const bool to_signed = is_signed_integer(to), from_signed = is_signed_integer(from);
+  const uint32_t to_bits = ptx::type_bytes(to) * 8 - to_signed;
+  const uint32_t from_bits = ptx::type_bytes(from) * 8 - from_signed;
+  return to_bits >= from_bits && (to_signed || !from_signed);
+}
 
 // Grammars are a little wider than the manual's lists of forms; these are the forms that do not
 // exist.
@@ -60,13 +69,15 @@ bool exists(const RowInfo& info, const isa::Match& m, const std::vector<std::str
       return false;
     if (is_brain(source) && m.type == Type::f16) return false;
     if (source == Type::f16 && m.type == Type::bf16) return false;
+    if ((source == Type::f16 || source == Type::bf16) && m.type == Type::f32) return false;
   }
   if (opcode == "slct") return !has("ftz") || m.type2 == Type::f32;
   if (convert) {
     bool to_int = !is_float(m.type) && m.type != Type::tf32, from_int = !is_float(source);
-    if (has("ftz") && m.type != Type::f32 && source != Type::f32 &&
-        !(m.type == Type::f16 || source == Type::f16))
-      return false;
+    if (has("ftz") && m.type != Type::f32 && source != Type::f32) return false;
+    const bool byte = ptx::type_bytes(m.type) == 1 || ptx::type_bytes(source) == 1;
+    if (byte && (is_brain(m.type) || is_brain(source))) return false;
+    if (has("sat") && to_int && from_int && holds_all(m.type, source)) return false;
     if (has("ftz") && from_int && m.type != Type::f32) return false;
     if (info.grammar.find("satfinite") != std::string_view::npos &&
         (m.type == Type::f16 || m.type == Type::bf16)) {
@@ -131,6 +142,13 @@ Case make_case(isa::RowId row, const isa::Match& match, const std::string& spell
   return c;
 }
 
+// @K in a kernel written out is its name.
+std::string with_name(std::string text, const std::string& name) {
+  for (size_t at = text.find("@K"); at != std::string::npos; at = text.find("@K", at + name.size()))
+    text.replace(at, 2, name);
+  return text;
+}
+
 std::string register_class(std::string_view type) {
   ValueKind k = value_kind(type);
   if (k.shape == Shape::predicate) return "pred";
@@ -181,6 +199,7 @@ std::vector<Case> all_cases() {
       cases.push_back(make_case(row, *match, spelling));
     }
   }
+  for (Case& c : machine_cases()) cases.push_back(std::move(c));
   return cases;
 }
 
@@ -191,21 +210,29 @@ uint64_t case_key(const Case& c) {
                              c.result_bytes, values, kTuples));
 }
 
+bool newer_than_h200(const Case& c) {
+  const bool saturates_tf32 = c.match.type == Type::tf32 && c.match.mods[Field::satfinite] &&
+                              c.match.mods[Field::rnd] != isa::kRna;
+  return isa::row_info(c.row).min_sm > 90 || saturates_tf32;
+}
+
 std::string module_header(bool newest) {
   return newest ? ".version 8.8\n.target sm_100a\n.address_size 64\n"
-                : ".version 8.5\n.target sm_90\n.address_size 64\n";
+                : ".version 8.6\n.target sm_90\n.address_size 64\n";
 }
 
 std::string kernel_text(const Case& c, const std::string& name, Mode mode) {
   const RowInfo& info = isa::row_info(c.row);
   const bool carry = c.result == "carry";
   const bool second = has_second_predicate(info, c.match.type);
-  std::string d_class =
-      carry ? fmt::format("b{}", ptx::type_bytes(c.match.type) * 8) : register_class(c.result);
+  std::string d_class = !c.body.empty() ? "b64"
+                        : carry         ? fmt::format("b{}", ptx::type_bytes(c.match.type) * 8)
+                                        : register_class(c.result);
   std::string text = fmt::format(
       ".visible .entry {}(.param .u64 out, .param .u64 in)\n{{\n.reg .pred %g, %q, %pp;\n.reg .b64 "
-      "%out, %in, %r, %k;\n.reg .b32 %t, %m;\n.reg .{} %d;\n",
-      name, d_class);
+      "%out, %in, %r, %k;\n.reg .b32 %t, %m;\n",
+      name);
+  if (c.body.empty()) text += fmt::format(".reg .{} %d;\n", d_class);
   for (size_t i = 0; i < c.operands.size(); ++i)
     text += fmt::format(".reg .{} %a{};\n.reg .b64 %w{};\n", register_class(c.operands[i]), i, i);
   text += fmt::format("ld.param.u64 %out, [out];\nld.param.u64 %in, [in];\nmov.u32 %t, {};\n",
@@ -223,6 +250,10 @@ std::string kernel_text(const Case& c, const std::string& name, Mode mode) {
       text += fmt::format("mov.b64 %a{}, %w{};\n", i, i);
     else
       text += fmt::format("cvt.u{}.u64 %a{}, %w{};\n", reg.substr(1), i, i);
+  }
+  if (!c.body.empty()) {
+    text += ".reg .pred %odd;\nand.b32 %m, %t, 1;\nsetp.ne.u32 %odd, %m, 0;\n";
+    return with_name(c.module_scope + text + c.body + "st.global.u64 [%out], %r;\nret;\n}\n", name);
   }
   std::string guard;
   if (mode == Mode::guarded) {

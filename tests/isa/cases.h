@@ -19,12 +19,16 @@ struct Case {
   std::string result;                 // value type of the result ("pred": 0/1, "carry": d + carry)
   uint8_t result_bytes = 4;           // stored width: 1, 2, 4, 8
   uint64_t seed = 0;
+  std::string body, module_scope;  // a kernel written out: machine_cases.h
 };
 
 enum class Mode { plain, guarded, uniform };
 
-// Every lane row, its spellings chosen so that every pair of words (and types) occurs.
+// Every lane row, its spellings chosen so that every pair of words (and types) occurs; then
+// machine_cases().
 std::vector<Case> all_cases();
+// Whether only GPUs newer than the H200 have it: no expectations then.
+bool newer_than_h200(const Case& c);
 // A kernel `name`(out, in): thread t computes tuple t. guarded: only odd threads execute the
 // instruction, the others keep 0. uniform: CTA i, all lanes alike, computes tuple i.
 std::string kernel_text(const Case& c, const std::string& name, Mode mode);

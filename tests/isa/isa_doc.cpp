@@ -47,13 +47,15 @@ int main() {
   fmt::print(
       "\n## Not supported\n\n"
       "| instructions | why |\n|---|---|\n"
-      "| `vadd`, `vsub`, `vmad`, `vset` and the other scalar video instructions; element selectors "
-      "(`.b3210`, `.h10`) and destination masks of the SIMD ones | no program of the census uses "
+      "| scalar video instructions with `.sat`, `.min`, `.max`, the destination `.h1`, a negated "
+      "operand, or scaled with operands of different signs | an H200 does something else than the "
+      "manual says; no program of the census uses "
       "them |\n"
-      "| `lop3` with a predicate result, `cvt.rs`, `cvt.pack` to 4 and 2 bits, 4- and 6-bit "
-      "floats, `f32x2` arithmetic | newer than compute capability 9.0, or not met in programs |\n"
+      "| `cvt.rs`, `cvt.pack` to 4 and 2 bits, 4- and 6-bit floats, `f32x2` arithmetic | newer "
+      "than "
+      "compute capability 9.0, or not met in programs |\n"
       "| `mov.b128` | no 128-bit registers |\n"
       "| `tex`, `tld4`, `suld`, `sust` | textures and surfaces |\n"
-      "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async`, `mbarrier` | tensor cores and "
+      "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async` | tensor cores and "
       "asynchronous copies |\n");
 }

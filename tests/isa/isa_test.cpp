@@ -1,4 +1,4 @@
-// Every lane row of the instruction table, executed by the engine over edge and random values:
+// Every row of the instruction table, executed by the engine over edge and random values:
 //   - against the independent reference (reference.h) where it has an opinion,
 //   - against the results of a real H200 (expected_h200.bin), bit for bit where the manual defines
 //   them,
@@ -51,6 +51,7 @@ class Engine {
     std::string text = module_header(isa::row_info(cases[0]->c.row).min_sm > 90);
     for (size_t i = 0; i < cases.size(); ++i) {
       text += kernel_text(cases[i]->c, fmt::format("p{}", i), Mode::plain);
+      if (!cases[i]->c.body.empty()) continue;
       text += kernel_text(cases[i]->c, fmt::format("g{}", i), Mode::guarded);
       text += kernel_text(cases[i]->c, fmt::format("u{}", i), Mode::uniform);
     }
@@ -65,6 +66,7 @@ class Engine {
                   r.inputs.size() * 8);
       r.plain =
           launch(**module, fmt::format("p{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
+      if (!r.c.body.empty()) continue;
       r.guarded =
           launch(**module, fmt::format("g{}", i), {1, 1, 1}, {kTuples, 1, 1}, kTuples, r.failure);
       r.uniform = launch(**module, fmt::format("u{}", i), {kUniformTuples, 1, 1}, {32, 1, 1},
@@ -131,18 +133,35 @@ std::string describe(const Ran& r, size_t t) {
   return text + ")";
 }
 
-TEST(Isa, EveryLaneRowIsCovered) {
+// Why a machine row has no case here.
+std::string_view reason_without_case(isa::Machine machine) {
+  switch (machine) {
+    case isa::Machine::shfl:
+    case isa::Machine::vote:
+    case isa::Machine::vote_ballot:
+      return "gone since compute capability 7.0: the driver refuses it";
+    case isa::Machine::trap:
+    case isa::Machine::brkpt: return "ends the kernel: unit.emu";
+    case isa::Machine::pmevent: return "has no result";
+    default: return {};
+  }
+}
+
+TEST(Isa, EveryRowIsCovered) {
   std::map<isa::RowId, size_t> cases;
   for (const Ran& r : results()) ++cases[r.c.row];
-  size_t missing = 0;
-  for (isa::RowId row = 0; row < isa::kLaneRows; ++row) {
+  size_t explained = 0;
+  for (isa::RowId row = 0; row < isa::row_count(); ++row) {
     const isa::RowInfo& info = isa::row_info(row);
-    bool predicate =
-        info.types.size() == 1 && info.types[0] == ptx::Type::pred;  // unit.emu has those
-    if (!cases.contains(row) && !predicate)
-      ADD_FAILURE() << "no case for " << info.grammar, ++missing;
+    const std::optional<isa::Machine> machine = isa::machine_row(row);
+    bool predicate = !machine && info.types.size() == 1 &&
+                     info.types[0] == ptx::Type::pred;  // and.pred: unit.emu has those
+    const bool reason = predicate || (machine && !reason_without_case(*machine).empty());
+    if (!cases.contains(row) && !reason) ADD_FAILURE() << "no case for " << info.grammar;
+    explained += !cases.contains(row) && reason;
   }
-  fmt::print("{} cases for {} of {} lane rows\n", results().size(), cases.size(), isa::kLaneRows);
+  fmt::print("{} cases for {} of {} rows, {} without one for a stated reason\n", results().size(),
+             cases.size(), isa::row_count(), explained);
 }
 
 TEST(Isa, EveryCaseRuns) {
@@ -150,9 +169,10 @@ TEST(Isa, EveryCaseRuns) {
 }
 
 TEST(Isa, AgreesWithTheReference) {
-  size_t checked = 0, with_opinion = 0;
+  size_t checked = 0, with_opinion = 0, of_lanes = 0;
   for (const Ran& r : results()) {
-    if (!r.failure.empty()) continue;
+    if (!r.failure.empty() || !r.c.body.empty()) continue;
+    ++of_lanes;
     size_t n = r.c.operands.size(), wrong = 0;
     bool any = false;
     for (size_t t = 0; t < kTuples; ++t) {
@@ -170,12 +190,12 @@ TEST(Isa, AgreesWithTheReference) {
     with_opinion += any;
   }
   fmt::print("{} results of {} cases compared\n", checked, with_opinion);
-  EXPECT_GT(with_opinion, results().size() / 2);
+  EXPECT_GT(with_opinion, of_lanes / 2);
 }
 
 TEST(Isa, PredicatedAndUniformExecutionGiveTheSame) {
   for (const Ran& r : results()) {
-    if (!r.failure.empty()) continue;
+    if (!r.failure.empty() || !r.c.body.empty()) continue;
     size_t wrong = 0;
     for (size_t t = 0; t < kTuples; ++t) {
       uint64_t expected = t & 1 ? r.plain[t] : 0;
@@ -203,6 +223,22 @@ bool bits_are_defined(const Ran& r, size_t t) {
   }
   return true;
 }
+// Where an H200 (driver 13000) was seen to give something else than the manual says, or than we
+// can.
+std::string_view known_difference(const Case& c) {
+  const auto has = [&](std::string_view part) { return c.name.find(part) != std::string::npos; };
+  if (has("add.noftz") && has("x2") && has("shared"))
+    return "of two halves in shared memory the H200 adds the lower one only";
+  if (has("isspacep.") && has(" const"))
+    return "constants lie in global memory here, and are taken for it";
+  if (c.name == "cvt.rp.ftz.f16.f32") return "the H200 does not flush the subnormal source";
+  return {};
+}
+bool nan_sum_of_doubles(const Ran& r, size_t t) {
+  if (r.c.name.find(".add.f64") == std::string::npos) return false;
+  return std::isnan(number(ptx::Type::f64, r.inputs[2 * t])) ||
+         std::isnan(number(ptx::Type::f64, r.inputs[2 * t + 1]));
+}
 bool both_nan(const Ran& r, uint64_t a, uint64_t b) {
   ptx::Type type = r.c.match.type;
   bool floating = type == ptx::Type::f64 || type == ptx::Type::f32 || type == ptx::Type::f16 ||
@@ -217,9 +253,9 @@ TEST(Isa, AgreesWithTheH200) {
   if (!std::ifstream(path).good())
     GTEST_SKIP() << "no results of a GPU: tests/gpu/isa_expectations.cpp makes them";
   ASSERT_TRUE(read_expectations(path, file));
-  size_t compared = 0, missing = 0, refused = 0;
+  size_t compared = 0, missing = 0, refused = 0, different = 0;
   for (const Ran& r : results()) {
-    if (isa::row_info(r.c.row).min_sm > 90 || !r.failure.empty()) continue;
+    if (newer_than_h200(r.c) || !r.failure.empty()) continue;
     auto found = file.cases.find(case_key(r.c));
     if (found == file.cases.end()) {
       ++missing;
@@ -229,14 +265,19 @@ TEST(Isa, AgreesWithTheH200) {
       ++refused;
       continue;
     }
+    if (!known_difference(r.c).empty()) {
+      ++different;
+      continue;
+    }
     size_t n = r.c.operands.size(), wrong = 0;
     uint64_t mask = r.c.result_bytes == 8 ? ~0ull : (1ull << (8 * r.c.result_bytes)) - 1;
     bool open_nan = r.c.match.type == ptx::Type::f64 || isa::row_info(r.c.row).opcode() == "neg" ||
-                    isa::row_info(r.c.row).opcode() == "abs";
+                    isa::row_info(r.c.row).opcode() == "abs" || r.c.match.type2 == ptx::Type::f64;
     for (size_t t = 0; t < kTuples; ++t) {
       uint64_t gpu = found->second.values[t], got = r.plain[t] & mask;
       bool good = gpu == got || (open_nan && both_nan(r, gpu, got));
-      if (!good && !bits_are_defined(r, t)) {
+      good |= nan_sum_of_doubles(r, t);
+      if (!good && r.c.body.empty() && !bits_are_defined(r, t)) {
         std::optional<Expected> e = reference(r.c, &r.inputs[t * n]);
         good = !e || agrees(r.c, *e, gpu);
       }
@@ -248,8 +289,10 @@ TEST(Isa, AgreesWithTheH200) {
     if (wrong > 3) ADD_FAILURE() << r.c.name << ": " << wrong << " tuples differ";
   }
   fmt::print(
-      "{}, driver {}: {} results compared, {} cases refused by the driver, {} not in the file\n",
-      file.device, file.driver, compared, refused, missing);
+      "{}, driver {}: {} results compared, {} cases refused by the driver, {} not in the file, {} "
+      "known to differ\n",
+      file.device, file.driver, compared, refused, missing, different);
+  EXPECT_EQ(refused, 0u) << "the generator makes forms that do not exist";
   EXPECT_LT(missing, results().size() / 20)
       << "expected_h200.bin is out of date: run tests/gpu/isa_expectations.cpp again";
 }

@@ -1,0 +1,684 @@
+#include "machine_cases.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "isa/table.h"
+#include "ptx/parser.h"
+#include "values.h"
+
+namespace tw::isa_test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+uint32_t bits_of(std::string_view type) {
+  const ValueKind kind = value_kind(type);
+  return uint32_t(kind.bits) * kind.elements;
+}
+bool is_float(std::string_view type) { return type[0] == 'f' || type.starts_with("bf"); }
+
+class Cases {
+ public:
+  // `instruction` names the case and its row. The body finds the operands in %a0 ... (as wide as
+  // their types), whole words in %w0 ..., the thread in %t, an odd thread's predicate in %odd; it
+  // leaves the result in %r. @K is the kernel's name, for what must be declared outside it.
+  void add(const std::string& instruction, const Words& operands, const std::string& body,
+           const std::string& module_scope = "") {
+    Case c;
+    c.row = row_of(instruction);
+    c.name = instruction;
+    c.instruction = instruction;
+    c.operands = operands;
+    c.result = "b32";
+    c.result_bytes = 4;
+    // 64 bits become 32, which keeps the file of expectations small.
+    c.body = body + "shr.u64 %k, %r, 32;\nxor.b64 %r, %r, %k;\nand.b64 %r, %r, 0xffffffff;\n";
+    c.module_scope = module_scope;
+    c.seed = hash_of(instruction);
+    cases_.push_back(std::move(c));
+  }
+  std::vector<Case> take() { return std::move(cases_); }
+
+ private:
+  // The row that a spelling (up to the first blank) belongs to.
+  static isa::RowId row_of(const std::string& instruction) {
+    ptx::Instruction in;
+    const std::string spelling = instruction.substr(0, instruction.find(' '));
+    size_t at = spelling.find('.');
+    in.opcode = spelling.substr(0, at);
+    while (at != std::string::npos) {
+      const size_t next = spelling.find('.', at + 1);
+      in.modifiers.push_back(spelling.substr(at + 1, next - at - 1));
+      at = next;
+    }
+    const Result<isa::Match> match = isa::match(in, "case");
+    return match.ok() ? match->row : isa::RowId(0);
+  }
+  std::vector<Case> cases_;
+};
+
+// A slot of 16 bytes for every thread, its address in %p.
+struct Slot {
+  std::string inside, outside;
+};
+Slot slot_in(std::string_view space, bool generic = false) {
+  std::string inside = ".reg .b64 %p;\n", outside;
+  if (space == "global") {
+    outside = ".global .align 16 .b8 @K_slots[8192];\n";
+    inside += "mov.u64 %p, @K_slots;\nmul.wide.u32 %k, %t, 16;\nadd.u64 %p, %p, %k;\n";
+  } else if (space == "shared") {
+    inside +=
+        ".shared .align 16 .b8 slots[8192];\nmov.u64 %p, slots;\nmul.wide.u32 %k, %t, 16;\n"
+        "add.u64 %p, %p, %k;\n";
+  } else {
+    inside += ".local .align 16 .b8 slots[16];\nmov.u64 %p, slots;\n";
+  }
+  if (generic) inside += fmt::format("cvta.{}.u64 %p, %p;\n", space);
+  return {inside, outside};
+}
+
+// %p becomes the slot, in shared memory, of the thread whose number differs in these bits.
+std::string partner(int bits) {
+  return fmt::format(
+      "xor.b32 %m, %t, {};\nmul.wide.u32 %k, %m, 16;\nmov.u64 %p, slots;\n"
+      "add.u64 %p, %p, %k;\n",
+      bits);
+}
+
+// Joins further values into %r.
+std::string join(const std::string& reg) {
+  return fmt::format("mad.lo.u64 %r, %r, 0x9e3779b97f4a7c15, {};\n", reg);
+}
+
+// Destination registers of a load or sources of a store: 64 bits wide where the type may be
+// extended.
+std::string memory_register(std::string_view type) {
+  return is_float(type) && bits_of(type) == 32 ? "b32" : "b64";
+}
+
+const Words kTypes = {"b8",  "u8",  "s8",  "b16", "u16", "s16", "b32",
+                      "u32", "s32", "b64", "u64", "s64", "f32", "f64"};
+
+// A load of one or several values, joined.
+std::string load(const std::string& spelling, std::string_view type, int vector,
+                 const std::string& address) {
+  std::string text, list;
+  for (int i = 0; i < vector; i++) {
+    text += fmt::format(".reg .{} %d{};\n", memory_register(type), i);
+    list += fmt::format("{}%d{}", i ? ", " : "", i);
+  }
+  text += fmt::format("{} {}, [{}];\nmov.u64 %r, 0;\n", spelling,
+                      vector > 1 ? "{" + list + "}" : list, address);
+  for (int i = 0; i < vector; i++) {
+    const std::string value = fmt::format("%d{}", i);
+    if (memory_register(type) == "b32")
+      text += fmt::format("cvt.u64.u32 %k, {};\n", value) + join("%k");
+    else
+      text += join(value);
+  }
+  return text;
+}
+
+std::string store(const std::string& spelling, std::string_view type, int vector,
+                  const std::string& address) {
+  std::string text, list;
+  for (int i = 0; i < vector; i++) {
+    text += fmt::format(".reg .{} %v{};\n", memory_register(type), i);
+    text += memory_register(type) == "b32" ? fmt::format("cvt.u32.u64 %v{}, %w{};\n", i, i & 1)
+                                           : fmt::format("mov.b64 %v{}, %w{};\n", i, i & 1);
+    if (i > 1) text += fmt::format("not.{} %v{}, %v{};\n", memory_register(type), i, i);
+    list += fmt::format("{}%v{}", i ? ", " : "", i);
+  }
+  return text +
+         fmt::format("{} [{}], {};\n", spelling, address, vector > 1 ? "{" + list + "}" : list);
+}
+
+std::string joined_words(const std::string& space) {
+  return fmt::format(".reg .b64 %lo, %hi;\nld{}.v2.b64 {{%lo, %hi}}, [%p];\nmov.b64 %r, %lo;\n",
+                     space) +
+         join("%hi");
+}
+
+void memory_cases(Cases& cases) {
+  struct Where {
+    std::string_view space;
+    bool generic;
+    std::string dot() const { return generic ? "" : "." + std::string(space); }
+  };
+  const Where wheres[] = {{"global", false}, {"shared", false}, {"local", false},
+                          {"global", true},  {"shared", true},  {"local", true}};
+  const Words two = {"u64", "u64"};
+  for (const Where& where : wheres) {
+    const Slot slot = slot_in(where.space, where.generic);
+    const std::string dot = where.dot(),
+                      note = where.generic ? fmt::format(" {}", where.space) : "";
+    for (const std::string& type : kTypes)
+      for (const int vector : {1, 2, 4}) {
+        const uint32_t bytes = bits_of(type) / 8 * uint32_t(vector);
+        if (bytes > 16) continue;
+        const std::string vec = vector > 1 ? fmt::format(".v{}", vector) : "";
+        const std::string address = fmt::format("%p+{}", 16 - bytes);
+        const std::string fill = fmt::format("st{}.v2.b64 [%p], {{%w0, %w1}};\n", dot);
+        const std::string ld = fmt::format("ld{}{}.{}", dot, vec, type);
+        cases.add(ld + note, two, slot.inside + fill + load(ld, type, vector, address),
+                  slot.outside);
+        const std::string clear = fmt::format(
+            ".reg .b64 %c;\nmov.b64 %c, 0xa5a5a5a5a5a5a5a5;\nst{}.v2.b64 [%p], {{%c, %c}};\n", dot);
+        const std::string st = fmt::format("st{}{}.{}", dot, vec, type);
+        cases.add(st + note, two,
+                  slot.inside + clear + store(st, type, vector, address) + joined_words(dot),
+                  slot.outside);
+      }
+    if (where.space == "local" && !where.generic) continue;
+    // Orderings and scopes; hints.
+    Words orders = {".weak", ".volatile"};
+    for (const char* scope : {".cta", ".cluster", ".gpu", ".sys"})
+      for (const char* order : {".relaxed", ".acquire"})
+        orders.push_back(std::string(order) + scope);
+    if (where.space != "local")
+      for (const std::string& order : orders)
+        for (const char* type : {"u32", "b64"}) {
+          const std::string ld = fmt::format("ld{}{}.{}", order, dot, type);
+          std::string of_store = order;
+          if (order.starts_with(".acquire")) of_store = ".release" + order.substr(8);
+          const std::string st = fmt::format("st{}{}.{}", of_store, dot, type);
+          cases.add(ld + note, two,
+                    slot.inside + store(st, type, 1, "%p") + load(ld, type, 1, "%p"), slot.outside);
+          const std::string clear = fmt::format("st{}.v2.b64 [%p], {{%w1, %w1}};\n", dot);
+          cases.add(st + note, two,
+                    slot.inside + clear + store(st, type, 1, "%p") + joined_words(dot),
+                    slot.outside);
+        }
+    if (where.space != "global") continue;
+    for (const char* cache :
+         {".ca", ".cg", ".cs", ".lu", ".cv", ".L1::evict_last", ".L1::no_allocate", ".L2::128B"}) {
+      const std::string ld = fmt::format("ld{}{}.u32", dot, cache);
+      cases.add(ld + note, two,
+                slot.inside + fmt::format("st{}.v2.b64 [%p], {{%w0, %w1}};\n", dot) +
+                    load(ld, "u32", 1, "%p+4"),
+                slot.outside);
+    }
+    for (const char* cache : {".wb", ".cg", ".cs", ".wt", ".L1::evict_first"}) {
+      const std::string st = fmt::format("st{}{}.u32", dot, cache);
+      cases.add(st + note, two,
+                slot.inside + fmt::format("st{}.v2.b64 [%p], {{%w1, %w1}};\n", dot) +
+                    store(st, "u32", 1, "%p+4") + joined_words(dot),
+                slot.outside);
+    }
+  }
+  for (const char* type : {"u8", "s16", "b32", "v2.u32", "v4.f32", "b64"}) {
+    const std::string ld = fmt::format("ld.global.nc.{}", type);
+    const int vector = type[0] == 'v' ? type[1] - '0' : 1;
+    // The inputs lie 16 bytes apart; every second tuple is read whole.
+    cases.add(ld, two, load(ld, vector > 1 ? type + 3 : type, vector, "%in"));
+  }
+  for (const char* type :
+       {"u8", "s8", "u16", "s16", "b32", "u32", "s32", "b64", "f32", "f64", "v2.u32"}) {
+    const std::string ld = fmt::format("ld.const.{}", type);
+    const int vector = type[0] == 'v' ? 2 : 1;
+    cases.add(
+        ld, {"u32"},
+        ".reg .b64 %p;\nand.b32 %m, %a0, 7;\nmul.wide.u32 %k, %m, 8;\nmov.u64 %p, @K_constants;\n"
+        "add.u64 %p, %p, %k;\n" +
+            load(ld, vector > 1 ? type + 3 : type, vector, "%p"),
+        ".const .align 8 .b64 @K_constants[8] = {1, 0xffffffffffffff80, 0x8000000080008081, "
+        "0x3ff0000040490fdb, 0x123456789abcdef0, 0, 0x7fffffff7fff7f7f, 0xfedcba9876543210};\n");
+  }
+}
+
+// Each thread has a word of its own: what one operation gives and leaves.
+void atomic_cases(Cases& cases) {
+  struct Form {
+    const char* operation;
+    Words types;
+  };
+  const Form forms[] = {{"add", {"u32", "s32", "u64", "f32", "f64"}},
+                        {"add.noftz", {"f16", "f16x2", "bf16", "bf16x2"}},
+                        {"min", {"u32", "s32", "u64", "s64"}},
+                        {"max", {"u32", "s32", "u64", "s64"}},
+                        {"and", {"b32", "b64"}},
+                        {"or", {"b32", "b64"}},
+                        {"xor", {"b32", "b64"}},
+                        {"inc", {"u32"}},
+                        {"dec", {"u32"}},
+                        {"exch", {"b32", "b64"}},
+                        {"cas", {"b16", "b32", "b64"}}};
+  const auto one = [&](const std::string& spelling, const std::string& type, std::string_view space,
+                       bool generic, bool result) {
+    const Slot slot = slot_in(space, generic);
+    const bool cas = spelling.find(".cas") != std::string::npos;
+    const std::string dot = generic ? "" : "." + std::string(space);
+    const uint32_t bits = bits_of(type);
+    std::string body = slot.inside + fmt::format(".reg .b{} %d;\n", bits);
+    body += fmt::format("st{}.v2.b64 [%p], {{%w0, %w1}};\n", dot);
+    if (cas) body += fmt::format("@%odd mov.b{} %a1, %a0;\n", bits);
+    body += result ? fmt::format("{} %d, [%p], %a1{};\n", spelling, cas ? ", %a2" : "")
+                   : fmt::format("{} [%p], %a1;\nmov.b{} %d, 0;\n", spelling, bits);
+    body += joined_words(dot);
+    body += bits == 64 ? "mov.b64 %k, %d;\n" : fmt::format("cvt.u64.u{} %k, %d;\n", bits);
+    body += join("%k");
+    cases.add(spelling + (generic ? fmt::format(" {}", space) : ""),
+              cas ? Words{type, type, type} : Words{type, type}, body, slot.outside);
+  };
+  for (const Form& form : forms)
+    for (const std::string& type : form.types)
+      for (const bool result : {true, false}) {
+        const std::string operation = form.operation;
+        if (!result && (operation == "exch" || operation == "cas")) continue;
+        const char* opcode = result ? "atom" : "red";
+        one(fmt::format("{}.global.{}.{}", opcode, operation, type), type, "global", false, result);
+        one(fmt::format("{}.shared.{}.{}", opcode, operation, type), type, "shared", false, result);
+        one(fmt::format("{}.{}.{}", opcode, operation, type), type, "global", true, result);
+        one(fmt::format("{}.{}.{}", opcode, operation, type), type, "shared", true, result);
+      }
+  for (const char* ordering : {"relaxed", "acquire", "release", "acq_rel"})
+    for (const char* scope : {"cta", "cluster", "gpu", "sys"})
+      for (const char* space : {"global", "shared"}) {
+        one(fmt::format("atom.{}.{}.{}.add.u32", ordering, scope, space), "u32", space, false,
+            true);
+        one(fmt::format("atom.{}.{}.{}.cas.b64", ordering, scope, space), "b64", space, false,
+            true);
+        if (ordering[2] != 'q')  // red has no acquire
+          one(fmt::format("red.{}.{}.{}.max.s32", ordering, scope, space), "s32", space, false,
+              false);
+      }
+  // All threads on four words; the outcome does not depend on their order.
+  for (const char* form : {"add.u32", "add.u64", "min.s32", "max.u64", "and.b32", "or.b64",
+                           "xor.b32", "inc.u32", "dec.u32"})
+    for (const char* opcode : {"atom", "red"})
+      for (const char* space : {"shared", "global"}) {
+        const std::string spelling = fmt::format("{}.{}.{}", opcode, space, form);
+        const std::string op(form, std::strchr(form, '.')), type = std::strchr(form, '.') + 1;
+        const std::string four =
+            fmt::format(".{} .align 8 .b64 {}four[4];\n", space, space[0] == 'g' ? "@K_" : "");
+        std::string body = space[0] == 's' ? four : "";
+        body += fmt::format(
+            ".reg .b64 %p;\n.reg .b{0} %d;\nand.b32 %m, %t, 3;\nmul.wide.u32 %k, %m, 8;\n"
+            "mov.u64 %p, {1}four;\nadd.u64 %p, %p, %k;\nst.{2}.b64 [%p], 77;\nbar.sync 0;\n",
+            bits_of(type), space[0] == 'g' ? "@K_" : "", space);
+        if (op == "inc" || op == "dec") body += "mov.b32 %a0, 100;\n";  // one bound for all
+        body += fmt::format("{} {}[%p], %a0;\n", spelling, opcode[0] == 'a' ? "%d, " : "");
+        body += fmt::format("bar.sync 0;\nld.{}.b64 %r, [%p];\n", space);
+        cases.add(spelling + " by all", {type}, body, space[0] == 'g' ? four : "");
+      }
+}
+
+void warp_cases(Cases& cases) {
+  const std::string with_predicate =
+      "selp.u64 %r, 0x100000000, 0, %q;\ncvt.u64.u32 %k, %d;\nadd.u64 %r, %r, %k;\n";
+  const std::string registers = ".reg .b32 %d;\nmov.b32 %d, 0;\nsetp.ne.u32 %q, 0, 0;\n";
+  const std::string plain = "cvt.u64.u32 %r, %d;\n";
+  for (const char* mode : {"up", "down", "bfly", "idx"}) {
+    const std::string shfl = fmt::format("shfl.sync.{}.b32", mode);
+    cases.add(shfl + " any", {"b32", "u32", "u32"},
+              registers + shfl + " %d|%q, %a0, %a1, %a2, 0xffffffff;\n" + with_predicate);
+    for (const char* bounds :
+         {"1, 0x1f", "1, 0", "3, 0x1f", "16, 0x1f", "5, 0x181f", "2, 0x1c03", "40, 0x1f"}) {
+      cases.add(fmt::format("{} {}", shfl, bounds), {"b32"},
+                registers + fmt::format("{} %d|%q, %a0, {}, 0xffffffff;\n", shfl, bounds) +
+                    with_predicate);
+    }
+    cases.add(shfl + " odd lanes", {"b32"},
+              registers +
+                  fmt::format("@%odd {} %d|%q, %a0, {}, 0x1f, 0xaaaaaaaa;\n", shfl,
+                              mode[0] == 'i' ? 5 : 2) +
+                  with_predicate);
+  }
+  // Warps whose lanes all hold, none, and some.
+  const std::string vary =
+      "shr.u32 %m, %t, 5;\nand.b32 %m, %m, 3;\nsetp.eq.u32 %pp, %m, 0;\n@%pp mov.b32 %a0, 1;\n"
+      "setp.eq.u32 %pp, %m, 1;\n@%pp mov.b32 %a0, 0;\nand.b32 %a0, %a0, 1;\nsetp.ne.u32 %pp, %a0, "
+      "0;\n";
+  const std::string from_predicate = "selp.u64 %r, 1, 0, %q;\n";
+  for (const char* negated : {"", "!"})
+    for (const char* guard : {"", "@%odd "}) {
+      const char* mask = *guard ? "0xaaaaaaaa" : "0xffffffff";
+      const std::string note = std::string(*negated ? " not" : "") + (*guard ? " odd lanes" : "");
+      for (const char* mode : {"all", "any", "uni"}) {
+        const std::string vote = fmt::format("vote.sync.{}.pred", mode);
+        cases.add(vote + note, {"b32"},
+                  registers + vary +
+                      fmt::format("{}{} %q, {}%pp, {};\n", guard, vote, negated, mask) +
+                      from_predicate);
+      }
+      for (const char* vote : {"vote.sync.ballot.b32", "vote.ballot.sync.b32"})
+        cases.add(vote + note, {"b32"},
+                  registers + vary +
+                      fmt::format("{}{} %d, {}%pp, {};\n", guard, vote, negated, mask) + plain);
+    }
+  const std::string few = "shr.u32 %m, %t, 5;\nand.b32 %m, %m, 3;\n";  // how many values a warp has
+  for (const char* guard : {"", "@%odd "}) {
+    const char* mask = *guard ? "0xaaaaaaaa" : "0xffffffff";
+    const std::string note = *guard ? " odd lanes" : "";
+    for (const char* bits : {"32", "64"}) {
+      const std::string narrow =
+          few + fmt::format("cvt.u{0}.u32 %x, %m;\nand.b{0} %a0, %a0, %x;\n", bits);
+      const std::string start = registers + fmt::format(".reg .b{} %x;\n", bits) + narrow;
+      cases.add(
+          fmt::format("match.any.sync.b{}{}", bits, note), {fmt::format("b{}", bits)},
+          start + fmt::format("{}match.any.sync.b{} %d, %a0, {};\n", guard, bits, mask) + plain);
+      cases.add(fmt::format("match.all.sync.b{}{}", bits, note), {fmt::format("b{}", bits)},
+                start + fmt::format("{}match.all.sync.b{} %d|%q, %a0, {};\n", guard, bits, mask) +
+                    with_predicate);
+    }
+    for (const char* form : {"add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32",
+                             "and.b32", "or.b32", "xor.b32"})
+      cases.add(
+          fmt::format("redux.sync.{}{}", form, note), {"b32"},
+          registers + fmt::format("{}redux.sync.{} %d, %a0, {};\n", guard, form, mask) + plain);
+    cases.add("elect.sync" + note, {"b32"},
+              registers + fmt::format("{}elect.sync %d|%q, {};\n", guard, mask) + with_predicate);
+  }
+  cases.add("activemask.b32", {"b32"}, registers + "activemask.b32 %d;\n" + plain);
+  cases.add("bar.warp.sync", {"b64"},
+            slot_in("shared").inside + "st.shared.b64 [%p], %a0;\nbar.warp.sync 0xffffffff;\n" +
+                partner(1) + "ld.shared.b64 %r, [%p];\n");
+}
+
+void barrier_cases(Cases& cases) {
+  const std::string registers = ".reg .b32 %d, %id;\nmov.b32 %d, 0;\nsetp.ne.u32 %q, 0, 0;\n";
+  // Half of the CTA has the odd bits of the input, the other half says nearly always yes.
+  const std::string vote =
+      "shr.u32 %id, %t, 8;\nsetp.ne.u32 %pp, %id, 0;\nand.b32 %a0, %a0, 1;\n@%pp mov.b32 %a0, 1;\n"
+      "setp.ne.u32 %pp, %a0, 0;\nadd.u32 %id, %id, 1;\n";
+  for (const char* opcode : {"bar", "bar.cta", "barrier", "barrier.cta"})
+    for (const char* count : {"", ", 256"})
+      for (const char* negated : {"", "!"}) {
+        const std::string aligned = opcode[3] == 'r' ? ".aligned" : "";
+        const std::string id = *count ? "%id" : "3",
+                          note = std::string(*count ? " counted" : "") + (*negated ? " not" : "");
+        for (const char* op : {"and", "or"}) {
+          const std::string spelling = fmt::format("{}.red.{}{}.pred", opcode, op, aligned);
+          cases.add(spelling + note, {"b32"},
+                    registers + vote +
+                        fmt::format("{} %q, {}{}, {}%pp;\nselp.u64 %r, 1, 0, %q;\n", spelling, id,
+                                    count, negated));
+        }
+        const std::string spelling = fmt::format("{}.red.popc{}.u32", opcode, aligned);
+        cases.add(spelling + note, {"b32"},
+                  registers + vote +
+                      fmt::format("{} %d, {}{}, {}%pp;\ncvt.u64.u32 %r, %d;\n", spelling, id, count,
+                                  negated));
+      }
+  // The neighbour's word after a barrier.
+  const std::string exchange = partner(128) + "ld.shared.b64 %r, [%p];\n";
+  for (const char* form : {"bar.sync 0", "bar.sync 5, 512", "bar.cta.sync 2", "barrier.sync 0",
+                           "barrier.sync.aligned 7, 512", "barrier.cta.sync 1"})
+    cases.add(
+        form, {"b64"},
+        slot_in("shared").inside + fmt::format("st.shared.b64 [%p], %a0;\n{};\n", form) + exchange);
+  // The first half writes and goes on; the second waits and reads.
+  for (const char* opcode : {"bar", "bar.cta", "barrier", "barrier.cta"})
+    cases.add(fmt::format("{}.arrive", opcode), {"b64"},
+              slot_in("shared").inside +
+                  "setp.lt.u32 %pp, %t, 256;\nmov.b64 %r, 1;\n@%pp st.shared.b64 [%p], %a0;\n" +
+                  fmt::format("@%pp {0}.arrive 4, 512;\n@!%pp {0}.sync 4, 512;\n", opcode) +
+                  partner(256) + "@!%pp ld.shared.b64 %r, [%p];\n");
+  for (const char* form : {"membar.cta",
+                           "membar.gl",
+                           "membar.sys",
+                           "fence.acq_rel.cta",
+                           "fence.acq_rel.cluster",
+                           "fence.acq_rel.gpu",
+                           "fence.acq_rel.sys",
+                           "fence.sc.cta",
+                           "fence.sc.cluster",
+                           "fence.sc.gpu",
+                           "fence.sc.sys",
+                           "fence.proxy.alias",
+                           "fence.proxy.async",
+                           "nanosleep.u32 20",
+                           "prefetch.global.L1 [%p]",
+                           "prefetch.global.L2 [%p]",
+                           "prefetch.L1 [%p]",
+                           "prefetch.global.L2::evict_last [%p]",
+                           "prefetchu.L1 [%p]",
+                           "griddepcontrol.launch_dependents",
+                           "griddepcontrol.wait"})
+    cases.add(form, {"b64"},
+              slot_in("global").inside +
+                  fmt::format("st.global.b64 [%p], %a0;\n{};\nld.global.b64 %r, [%p];\n", form),
+              slot_in("global").outside);
+  // One mbarrier a thread, its count decided by the input.
+  const std::string make =
+      slot_in("shared").inside +
+      ".reg .b64 %state, %old;\n.reg .b32 %n, %d;\nand.b32 %n, %a0, 7;\nadd.u32 %n, %n, 1;\n";
+  const std::string done = "selp.u64 %r, 1, 0, %q;\n";
+  const std::string init = "mbarrier.init.shared.b64 [%p], %n;\n";
+  cases.add("mbarrier.init.shared.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.shared.b64 %state, [%p];\nmbarrier.test_wait.shared.b64 %q, [%p], "
+                "%state;\n" +
+                done);
+  cases.add("mbarrier.init.b64", {"b32"},
+            make +
+                "cvta.shared.u64 %p, %p;\nmbarrier.init.b64 [%p], %n;\nmbarrier.arrive.b64 %state, "
+                "[%p];\nmbarrier.test_wait.b64 %q, [%p], %state;\n" +
+                done);
+  cases.add("mbarrier.pending_count.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.shared.b64 %state, [%p];\nmbarrier.pending_count.b64 %d, "
+                "%state;\ncvt.u64.u32 %r, %d;\n");
+  cases.add("mbarrier.arrive.shared.b64 counted", {"b32"},
+            make + init +
+                "mbarrier.arrive.shared.b64 %state, [%p], %n;\nmbarrier.test_wait.shared.b64 %q, "
+                "[%p], %state;\n" +
+                done);
+  cases.add("mbarrier.arrive.release.cta.shared::cta.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.release.cta.shared::cta.b64 %state, "
+                "[%p];\nmbarrier.try_wait.parity.shared.b64 %q, [%p], 1;\n" +
+                done);
+  cases.add("mbarrier.arrive.noComplete.shared.b64", {"b32"},
+            make + "add.u32 %n, %n, 3;\n" + init +
+                "mbarrier.arrive.noComplete.shared.b64 %state, [%p], "
+                "2;\nmbarrier.pending_count.b64 %d, %state;\ncvt.u64.u32 %r, %d;\n");
+  cases.add("mbarrier.arrive_drop.shared.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive_drop.shared.b64 %state, [%p];\nsub.u32 %n, %n, 1;\nsetp.eq.u32 "
+                "%pp, %n, 0;\n@%pp mov.u32 %n, 1;\n"
+                "@!%pp mbarrier.arrive.shared.b64 %old, [%p], %n;\nmbarrier.test_wait.shared.b64 "
+                "%q, [%p], %state;\n" +
+                done);
+  cases.add("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", {"b32"},
+            make + init +
+                "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%p], "
+                "64;\nmbarrier.arrive.shared.b64 %state, [%p], %n;\n"
+                "mbarrier.test_wait.shared.b64 %pp, [%p], "
+                "%state;\nmbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%p], 64;\n"
+                "mbarrier.test_wait.shared.b64 %q, [%p], %state;\nselp.u64 %r, 1, 0, %q;\nselp.u64 "
+                "%k, 2, 0, %pp;\nadd.u64 %r, %r, %k;\n");
+  cases.add("mbarrier.complete_tx.relaxed.cta.shared::cta.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.expect_tx.shared.b64 %state, [%p], "
+                "32;\nmbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%p], 32;\n"
+                "mbarrier.test_wait.shared.b64 %q, [%p], %state;\n" +
+                done);
+  cases.add("mbarrier.test_wait.parity.shared.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.shared.b64 %state, [%p], "
+                "%n;\nmbarrier.test_wait.parity.shared.b64 %q, [%p], 0;\n"
+                "mbarrier.test_wait.parity.shared.b64 %pp, [%p], 1;\nselp.u64 %r, 1, 0, "
+                "%q;\nselp.u64 %k, 2, 0, %pp;\nadd.u64 %r, %r, %k;\n");
+  cases.add("mbarrier.try_wait.shared.b64", {"b32"},
+            make + init +
+                "mbarrier.arrive.shared.b64 %state, [%p], %n;\nmbarrier.try_wait.shared.b64 %q, "
+                "[%p], %state;\n" +
+                done);
+  cases.add("mbarrier.inval.shared.b64", {"b32"},
+            make + init + "mbarrier.inval.shared.b64 [%p];\n" + init +
+                "mbarrier.arrive.shared.b64 %state, [%p], %n;\nmbarrier.test_wait.shared.b64 %q, "
+                "[%p], %state;\n" +
+                done);
+}
+
+void address_and_control_cases(Cases& cases) {
+  for (const char* space : {"global", "shared", "local", "const"}) {
+    const bool constant = space[0] == 'c';
+    const Slot slot = constant ? Slot{".reg .b64 %p;\nmov.u64 %p, @K_slots;\n",
+                                      ".const .align 16 .b64 @K_slots[2] = {5, 6};\n"}
+                               : slot_in(space);
+    const std::string fill = constant ? "" : fmt::format("st.{}.b64 [%p], %a0;\n", space);
+    const std::string generic =
+        fmt::format(".reg .b64 %generic, %back;\ncvta.{}.u64 %generic, %p;\n", space);
+    cases.add(fmt::format("cvta.{}.u64", space), {"b64"},
+              slot.inside + fill + generic + "ld.b64 %r, [%generic];\n", slot.outside);
+    cases.add(fmt::format("cvta.to.{}.u64", space), {"b64"},
+              slot.inside + fill + generic +
+                  fmt::format("cvta.to.{0}.u64 %back, %generic;\nld.{0}.b64 %r, "
+                              "[%back];\nsetp.eq.u64 %q, %back, %p;\nselp.u64 %k, 1, 0, %q;\n",
+                              space) +
+                  join("%k"),
+              slot.outside);
+    for (const char* test : {"global", "shared", "local", "const"})
+      cases.add(fmt::format("isspacep.{} {}", test, space), {"b64"},
+                slot.inside + generic +
+                    fmt::format("isspacep.{} %q, %generic;\nselp.u64 %r, 1, 0, %q;\n", test),
+                slot.outside);
+  }
+  const std::string by_four = ".reg .b32 %d;\nand.b32 %m, %a0, 3;\nmov.b32 %d, 9;\n";
+  const std::string targets =
+      "ONE: mov.b32 %d, 100;\nbra DONE;\nTWO: add.u32 %d, %a0, 200;\nbra DONE;\nTHREE: mul.lo.u32 "
+      "%d, %a0, 3;\nDONE:\ncvt.u64.u32 %r, %d;\n";
+  cases.add("brx.idx", {"b32"},
+            by_four + "LIST: .branchtargets ONE, TWO, THREE, DONE;\nbrx.idx %m, LIST;\n" + targets);
+  cases.add("bra", {"b32"},
+            by_four +
+                "setp.eq.u32 %q, %m, 1;\n@%q bra ONE;\nsetp.eq.u32 %q, %m, 2;\n@%q bra "
+                "TWO;\nsetp.eq.u32 %q, %m, 3;\n@!%q bra DONE;\nbra.uni THREE;\n" +
+                targets);
+  cases.add("exit", {"b64"},
+            "mov.b64 %r, %a0;\nst.global.u64 [%out], %r;\n@%odd exit;\nadd.u64 %r, %r, 1;\n");
+  cases.add("ret", {"b64"},
+            "mov.b64 %r, %a0;\nst.global.u64 [%out], %r;\n@%odd ret;\nadd.u64 %r, %r, 1;\n");
+  const std::string function =
+      ".func (.param .b64 back) @K_twice(.param .b64 x, .param .b32 times)\n{\n.reg .b64 %x;\n.reg "
+      ".b32 %n;\n.reg .pred %go;\n"
+      "ld.param.b64 %x, [x];\nld.param.b32 %n, [times];\nAGAIN:\nsetp.eq.u32 %go, %n, 0;\n@%go bra "
+      "OUT;\nadd.u64 %x, %x, %x;\nsub.u32 %n, %n, 1;\nbra AGAIN;\nOUT:\nst.param.b64 [back], "
+      "%x;\nret;\n}\n";
+  const std::string arguments =
+      "and.b32 %m, %a0, 15;\ncvt.u64.u32 %k, %a0;\n{\n.param .b64 x;\n.param .b32 times;\n.param "
+      ".b64 back;\nst.param.b64 [x], %k;\nst.param.b32 [times], %m;\n";
+  cases.add("call", {"b32"},
+            arguments + "call (back), @K_twice, (x, times);\nld.param.b64 %r, [back];\n}\n",
+            function);
+  cases.add("call.uni", {"b32"},
+            arguments + "call.uni (back), @K_twice, (x, times);\nld.param.b64 %r, [back];\n}\n",
+            function);
+  cases.add("call indirect", {"b32"},
+            ".reg .b64 %f;\nmov.u64 %f, @K_twice;\n" + arguments +
+                "PROTO: .callprototype (.param .b64 _) _ (.param .b64 _, .param .b32 _);\ncall "
+                "(back), %f, (x, times), PROTO;\nld.param.b64 %r, [back];\n}\n",
+            function);
+}
+
+// lop3 with a predicate beside its result.
+void logic_cases(Cases& cases) {
+  for (const char* op : {"and", "or"})
+    for (const uint32_t table : {0x96u, 0xe8u, 0x80u, 0x01u})
+      for (const bool sink : {false, true})
+        cases.add(fmt::format("lop3.{}.b32 0x{:x}{}", op, table, sink ? " sink" : ""),
+                  {"b32", "b32", "b32"},
+                  fmt::format(".reg .b32 %d;\nmov.b32 %d, 0;\nand.b32 %a0, %a0, 0xff;\nand.b32 "
+                              "%a1, %a1, 0xff;\nand.b32 %a2, %a2, 0xff;\n"
+                              "lop3.{}.b32 {}|%q, %a0, %a1, %a2, 0x{:x}, {}%odd;\nselp.u64 %r, "
+                              "0x100000000, 0, %q;\ncvt.u64.u32 %k, %d;\nadd.u64 %r, %r, %k;\n",
+                              op, sink ? "_" : "%d", table, table == 0x96 ? "!" : ""));
+}
+
+// Scalar and SIMD video instructions with selectors, merges and second operations: a fixed choice
+// among the many spellings.
+void video_cases(Cases& cases) {
+  uint64_t state = hash_of("video");
+  const auto pick = [&](const Words& words) { return words[next_random(state) % words.size()]; };
+  const Words sign = {"u32", "s32"}, part = {"", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"},
+              compares = {"eq", "ne", "lt", "le", "gt", "ge"};
+  const auto any_sign = [&] { return fmt::format(".{}", pick(sign)); };
+  const auto add = [&](const std::string& spelling, const std::string& d,
+                       const std::string& sources) {
+    // Scalar forms that are not supported, for an H200 does not do what the manual says.
+    const auto has = [&](const char* word) { return spelling.find(word) != std::string::npos; };
+    const bool scalar = spelling[spelling.find('.') - 1] > '9';
+    if (scalar && (has(".sat") || has(".min") || has(".max") || d == "%d.h1" ||
+                   sources.find('-') != std::string::npos))
+      return;
+    // vmad.type.atype.btype with operands of different signs, scaled: the same.
+    if (has(".shr") && spelling.compare(9, 3, spelling, 13, 3) != 0) return;
+    cases.add(fmt::format("{} {} {}", spelling, d, sources), {"b32", "b32", "b32"},
+              fmt::format(".reg .b32 %d;\nmov.b32 %d, 0;\n{} {}, {};\ncvt.u64.u32 %r, %d;\n",
+                          spelling, d, sources));
+  };
+  for (const char* opcode : {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"})
+    for (int i = 0; i < 24; i++) {
+      const std::string op = opcode;
+      const bool shift = op == "vshl" || op == "vshr", set = op == "vset";
+      std::string spelling = op;
+      if (!set) spelling += any_sign();
+      spelling += any_sign() + (shift ? ".u32" : any_sign());
+      if (!set && i % 3 == 1) spelling += ".sat";
+      if (shift) spelling += pick({".clamp", ".wrap"});
+      if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
+      const std::string sources = fmt::format("%a0{}, %a1{}", pick(part), pick(part));
+      if (i < 8)
+        add(spelling, "%d", sources);
+      else if (i < 16)
+        add(spelling + pick({".add", ".min", ".max"}), "%d", sources + ", %a2");
+      else
+        add(spelling, "%d" + part[2 + size_t(i) % 6], sources + ", %a2");
+    }
+  for (int i = 0; i < 24; i++) {
+    const Words signs[] = {{"", "", ""}, {"-", "", ""}, {"", "-", ""}, {"", "", "-"}};
+    const Words& minus = signs[size_t(i) % 4];
+    std::string spelling = fmt::format("vmad.{}.{}.{}", pick(sign), pick(sign), pick(sign));
+    if (i % 5 == 4) spelling += ".po";
+    if (i % 3 == 1) spelling += ".sat";
+    spelling += pick({"", ".shr7", ".shr15"});
+    const bool po = i % 5 == 4;
+    add(spelling, "%d",
+        fmt::format("{}%a0{}, {}%a1{}, {}%a2", po ? "" : minus[0], pick(part), po ? "" : minus[1],
+                    pick(part), po ? "" : minus[2]));
+  }
+  for (const int parts : {2, 4})
+    for (const char* opcode : {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"})
+      for (int i = 0; i < 12; i++) {
+        const bool set = std::string_view(opcode) == "vset";
+        std::string spelling = fmt::format("{}{}", opcode, parts);
+        if (!set) spelling += any_sign();
+        spelling += any_sign() + any_sign();
+        if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
+        const bool sum = i % 3 == 2;
+        if (!set && !sum && i % 2) spelling += ".sat";
+        if (sum) spelling += ".add";
+        const auto selector = [&] {
+          if (next_random(state) % 3 == 0) return std::string();
+          std::string text = parts == 2 ? ".h" : ".b";
+          for (int k = 0; k < parts; k++)
+            text += char('0' + next_random(state) % (2 * uint64_t(parts)));
+          return text;
+        };
+        const std::string mask =
+            parts == 2 ? pick({"", ".h0", ".h1", ".h10"})
+                       : pick({"", ".b0", ".b1", ".b10", ".b2", ".b20", ".b21", ".b210", ".b3",
+                               ".b30", ".b31", ".b310", ".b32", ".b320", ".b321", ".b3210"});
+        add(spelling, "%d" + mask, fmt::format("%a0{}, %a1{}, %a2", selector(), selector()));
+      }
+}
+
+}  // namespace
+
+std::vector<Case> machine_cases() {
+  Cases cases;
+  memory_cases(cases);
+  atomic_cases(cases);
+  warp_cases(cases);
+  barrier_cases(cases);
+  address_and_control_cases(cases);
+  logic_cases(cases);
+  video_cases(cases);
+  return cases.take();
+}
+
+}  // namespace tw::isa_test
