@@ -127,8 +127,10 @@ class Emitter {
     }
     if (observes(kObserveBlocks)) push(count_block_handler(), 0).imm = b;
     for (uint32_t i = block.begin; i < block.end; ++i) {
-      if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows))) dot_row(i, block.end);
+      if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows | kObserveFiltered)))
+        dot_row(i, block.end);
       if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
+      if (full_ && i + 1 == dot_until_) (*out_)[dot_at_].imm = int64_t(out_->size() - dot_at_);
     }
     return Unit{};
   }
@@ -365,10 +367,52 @@ class Emitter {
       if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
       site->result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     }
+    shadow::LogSite& log = site->log;
+    log.site = ir.site;
+    log.bytes = site->bytes;
+    log.write = kind == AccessKind::write;
     Op observe = op;
     observe.run = observe_access_handler(kind);
+    if (observes(kObserveFiltered) && kind != AccessKind::atomic && site->ordering == isa::kWeak &&
+        key.space != AccessSpace::local) {
+      FilterKey filter;
+      filter.store = log.write;
+      filter.shared = key.space == AccessSpace::shared;
+      filter.uniform = site->address_uniform;
+      if (!key.masked && !site->address_uniform) {
+        const Shape& shape = d_.registers[ir.s[0].reg].shape;
+        filter.regular = shape.kind == Shape::affine && shape.stride >= 0 &&
+                         shape.stride < (1 << 20) && shape.stride % site->bytes == 0;
+        if (filter.regular) log.stride = uint32_t(shape.stride);
+        filter.unit = filter.regular && site->bytes == 4 && shape.stride == 4;
+      }
+      observe.run = d_.target.filter(filter);
+    }
     observe.extra = own(site);
     out_->push_back(observe);
+  }
+
+  void filter_row(const AccessRow& row_a, const AccessRow& row_b, AddressForm form_a,
+                  AddressForm form_b, uint32_t a_reg, uint32_t b_reg) {
+    auto filter = std::make_shared<RowFilter>();
+    auto fill = [](shadow::LogSite& log, std::vector<shadow::LogSite::Member>& members,
+                   const AccessRow& row, AddressForm form) {
+      for (const AccessRow::Member& m : row.members) {
+        members.push_back({m.site, m.offset});
+        log.low = std::min(log.low, m.offset), log.high = std::max(log.high, m.offset);
+      }
+      log.site = members.front().site;
+      log.stride = form == AddressForm::broadcast ? 0 : 4;
+      log.members = members.data();
+      log.count = uint32_t(members.size());
+    };
+    filter->a.low = filter->a.high = row_a.members.front().offset;
+    filter->b.low = filter->b.high = row_b.members.front().offset;
+    fill(filter->a, filter->members_a, row_a, form_a);
+    fill(filter->b, filter->members_b, row_b, form_b);
+    Op& op = push(d_.target.filter_row, row_a.members.front().site);
+    op.a = offset(a_reg), op.b = offset(b_reg);
+    op.extra = own(filter);
   }
 
   void observe_row(const std::shared_ptr<AccessRow>& row, uint32_t address) {
@@ -515,11 +559,13 @@ class Emitter {
       memory->b_high = std::max(memory->b_high, terms[t].b_offset);
     }
     if (observes(kObserveRows)) observe_row(row_a, a_reg), observe_row(row_b, b_reg);
+    if (observes(kObserveFiltered)) filter_row(*row_a, *row_b, form_a, form_b, a_reg, b_reg);
     Op& op = push(handler, d_.code[begin].site);
     op.a = offset(a_reg), op.b = offset(b_reg);
     op.c = offset(addend), op.d = offset(sum);
     op.extra = own(memory);
-    op.imm = int64_t(taken) + 1;  // each of the plain instructions is one Op
+    dot_at_ =
+        out_->size() - 1;  // imm, to behind the plain instructions: when they have been emitted
     op.flags = kRelativeTarget;
   }
 
@@ -529,6 +575,7 @@ class Emitter {
   bool full_ = true;
   uint32_t lane_base_ = 0, scratch_ = 0;
   uint32_t dot_until_ = 0;
+  size_t dot_at_ = 0;
   uint32_t rows_ = 0;  // AccessRows so far
   std::unordered_map<uint64_t, uint32_t> constants_;
   std::vector<uint32_t> uses_;

@@ -109,6 +109,7 @@ uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offset, uint32
 }
 
 template <bool kWaits> const Op* observe_barrier(TW_HANDLER_ARGS) {
+  leave_vector_code();
   const uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   const uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
   warp->cta->observer->barrier_arrive(*warp->cta, *warp, op->site, id,
@@ -118,6 +119,7 @@ template <bool kWaits> const Op* observe_barrier(TW_HANDLER_ARGS) {
 }
 
 template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
+  leave_vector_code();
   const uint32_t members =
       scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(warp->active)));
   if constexpr (kSync)
@@ -128,6 +130,7 @@ template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
 }
 
 const Op* observe_fence(TW_HANDLER_ARGS) {
+  leave_vector_code();
   warp->cta->observer->fence(*warp->cta, *warp, op->site, uint8_t(op->d), uint8_t(op->e),
                              warp->active);
   TW_NEXT;
@@ -139,6 +142,7 @@ template <bool kGuarded> const Op* observe_exit(TW_HANDLER_ARGS) {
     uint32_t p = *reinterpret_cast<const uint32_t*>(frame + op->a);
     lanes &= (op->flags & kNegated) ? ~p : p;
   }
+  leave_vector_code();
   if (lanes != 0) warp->cta->observer->exit(*warp->cta, *warp, op->site, lanes);
   TW_NEXT;
 }
@@ -168,6 +172,13 @@ uint64_t Access::value(uint32_t element, uint32_t lane) const {
   uint64_t v = 0;
   std::memcpy(&v, frame + value_slot(op, element) + slot_bytes(site.element) * index, bytes);
   return v;
+}
+
+const Op* observe_read(TW_HANDLER_ARGS) {
+  return observe_access<AccessKind::read>(op, frame, warp);
+}
+const Op* observe_write(TW_HANDLER_ARGS) {
+  return observe_access<AccessKind::write>(op, frame, warp);
 }
 
 Handler observe_access_handler(AccessKind kind) {

@@ -10,6 +10,9 @@ namespace tw::emu {
 // Each copies the operands of the instruction that follows it; Op::extra = AccessSite*.
 Handler observe_access_handler(AccessKind kind);
 // After an atomic: puts back the lanes that the observer has left out.
+// The same for loads and stores, for filters to go on with.
+const Op* observe_read(const Op* op, char* frame, Warp* warp);
+const Op* observe_write(const Op* op, char* frame, Warp* warp);
 Handler observe_end_handler();
 Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
 Handler observe_warp_sync_handler();          // a = member mask

@@ -23,6 +23,7 @@
 #include "emu/memory_handlers.h"
 #include "emu/op.h"
 #include "emu/program.h"
+#include "shadow/filter.h"
 
 namespace tw::emu {
 
@@ -36,6 +37,8 @@ enum ObservedEvents : uint8_t {
   // With kObserveAccesses, for observers that only count: the loads of a fused row come as one
   // access_row, not as accesses, and the row stays fused.
   kObserveRows = 8,
+  // With kObserveAccesses: accesses that Cta::filter shows to be of no interest are not reported.
+  kObserveFiltered = 16,
 };
 
 enum class AccessKind : uint8_t { read, write, atomic };
@@ -55,7 +58,8 @@ struct AccessSite {
   bool result_used = true;           // atomics: the old value goes somewhere
   bool address_uniform = false;      // one scalar address slot
   bool value_uniform =
-      false;  // stores of one element: one scalar value slot; loads: scalar destination
+      false;            // stores of one element: one scalar value slot; loads: scalar destination
+  shadow::LogSite log;  // stride: where the addresses are even over half-warps
 };
 
 // One warp's access, before it is carried out.
@@ -92,6 +96,12 @@ struct AccessRow {
   std::vector<Member> members;
 };
 
+// What is logged of a fused row of shared loads, two addresses a term.
+struct RowFilter {
+  shadow::LogSite a, b;
+  std::vector<shadow::LogSite::Member> members_a, members_b;
+};
+
 // A basic block's executions: by warps, and by their lanes.
 struct BlockCount {
   uint64_t warps = 0, lanes = 0;
@@ -100,8 +110,8 @@ struct BlockCount {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void cta_begin(Cta&) {}
-  virtual void cta_end(Cta&) {}  // every thread has exited (not called after a fault)
+  virtual void cta_begin(Cta&) {}  // may set Cta::filter
+  virtual void cta_end(Cta&) {}    // every thread has exited (not called after a fault)
 
   // Returns the lanes whose access is carried out; the others read 0 and write nothing. The engine
   // faults on an access outside of every allocation, so an observer that wants the run to go on

@@ -146,6 +146,7 @@ void Order::clear() {
   index_.clear();
   objects_.clear();
   retired_.clear();
+  ++generation_;
 }
 
 uint32_t Order::find(uint64_t object) {
@@ -233,7 +234,7 @@ bool Order::covers(const Entry& e, const Moment& m) {
 
 bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
   if (m.cta == c.cta_ && (m.thread == thread || m.epoch < c.epoch_)) return true;
-  if (m.cta < retired_.size() && retired_[m.cta]) return true;
+  if (retired(m.cta)) return true;
   const ViewPtr& mine = c.view(thread);
   if (!mine) return false;
   if (m.cta == c.cta_ && knows(mine->local, m.thread / 32, m.thread % 32, m.time)) return true;

@@ -57,6 +57,9 @@ class CtaOrder {
   uint32_t threads() const { return threads_; }
   // True while nothing but whole-CTA barriers and program order has ordered threads in this epoch.
   bool plain() const { return !partial_; }
+  // True while no thread knows of what other CTAs have done.
+  bool isolated() const { return !base_ && touched_.empty(); }
+  const uint32_t* times() const { return times_.data(); }
 
   void barrier_all();  // every live thread has waited
   void barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes,
@@ -125,9 +128,11 @@ class Order {
   void retire(uint32_t cta) {
     if (cta >= retired_.size()) retired_.resize(cta + 1);
     retired_[cta] = true;
+    ++generation_;
   }
-  // Ticks with every acquire that may have ordered CTAs.
-  uint32_t generation() const { return generation_; }
+  bool retired(uint32_t cta) const { return cta < retired_.size() && retired_[cta]; }
+  // Ticks with every acquire that may have ordered CTAs, and with every end of a launch.
+  const uint32_t& generation() const { return generation_; }
 
  private:
   struct Entry {
@@ -148,7 +153,7 @@ class Order {
 
   std::unordered_map<uint64_t, uint32_t> index_;
   std::vector<Object> objects_;
-  uint32_t generation_ = 0;
+  uint32_t generation_ = 1;
   std::vector<bool> retired_;
 };
 

@@ -2,18 +2,19 @@
 // strong enough for one another, and not ordered (order.h). Knows no engine types.
 //
 // A cell stands for four bytes (one, once something smaller is accessed) and names the last two
-// writers and two readers that matter. Accesses are numbered: a record holds what the lanes of one
-// warp instruction have in common, a cell's entry is record * 32 + lane. Records of an earlier
-// epoch (shared memory) or launch (global memory) have smaller numbers, so "long ago, ordered" is
-// one comparison, and nothing is cleared in between.
+// writers and two readers that matter; global memory has them only where lines.h cannot do without.
+// Accesses are numbered: a record holds what the lanes of one warp instruction have in common, a
+// cell's entry is record * 32 + lane. Records of an earlier epoch (shared memory) or launch (global
+// memory) have smaller numbers, so "long ago, ordered" is one comparison, and nothing is cleared in
+// between.
 //
-// Shared memory: while only whole-CTA barriers have ordered the threads of an epoch, its reads are
-// merely logged, and looked at when the epoch ends: not at all if nothing was written, and only
-// where they overlap the written range otherwise. The verdict then does not depend on which came
-// first. Global memory: once threads of two CTAs have read a cell, any writer of this launch races
-// with one of them, and further readers need no note (until somebody acquires: Order::generation).
+// Shared memory: while only whole-CTA barriers have ordered the threads of an epoch, its accesses
+// are logged (filter.h), and looked at by this detector only if some of them may conflict. Reads
+// are looked at when the epoch ends: the verdict then does not depend on which came first. Global
+// memory: once threads of two CTAs have read a cell, any writer of this launch races with one of
+// them, and further readers need no note (until somebody acquires: Order::generation).
 //
-// Tested by tests/unit/shadow/races_test.cpp.
+// Tested by tests/unit/shadow/races_test.cpp, filter_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include <memory>
 #include <vector>
 
+#include "shadow/filter.h"
+#include "shadow/lines.h"
 #include "shadow/order.h"
 
 namespace tw::shadow {
@@ -32,13 +35,10 @@ struct Record {
   uint16_t warp;
   AccessType type;
   bool strong, wide;  // wide: scope .gpu or more
+  bool operator==(const Record&) const = default;
 };
 
-struct Cell {
-  uint32_t write[2] = {0, 0}, read[2] = {0, 0};
-};  // record * 32 + lane; 0: none
-
-// The cells of one range of bytes.
+// The cells of the shared memory of a CTA.
 class Cells {
  public:
   void reset(uint64_t bytes);
@@ -63,6 +63,12 @@ class RecordLog {
     items_.push_back(r);
     return base_ + uint32_t(items_.size()) - 1;
   }
+  // The same record again, if a warp repeats itself.
+  uint32_t add_once(const Record& r) {
+    uint32_t& recent = recent_[(r.site * 5 + r.warp) % kRecent];
+    if (recent >= base_ && items_[recent - base_] == r) return recent;
+    return recent = add(r);
+  }
   const Record& operator[](uint32_t number) const { return items_[number - base_]; }
   uint32_t first() const { return base_; }
   uint32_t next() const { return base_ + uint32_t(items_.size()); }
@@ -70,6 +76,7 @@ class RecordLog {
   bool restart() {
     base_ += uint32_t(items_.size());
     items_.clear();
+    for (uint32_t& r : recent_) r = 0;
     if (base_ < kLast / 2) return true;
     base_ = 1;
     return false;
@@ -77,8 +84,9 @@ class RecordLog {
   bool full() const { return next() >= kLast; }
 
  private:
-  static constexpr uint32_t kLast = 1u << 27;
+  static constexpr uint32_t kLast = 1u << 25, kRecent = 64;
   uint32_t base_ = 1;
+  uint32_t recent_[kRecent] = {};
   std::vector<Record> items_;
 };
 
@@ -105,7 +113,9 @@ struct WarpAccess {
   uint32_t bytes = 4;  // of one lane
   AccessType type = AccessType::read;
   bool strong = false, wide = false;
-  const uint64_t* offsets = nullptr;    // by lane, in the range of the cells
+  const uint64_t* offsets = nullptr;  // by lane, in the range of the cells
+  uint32_t time = kNow;               // of the warp's clock
+  static constexpr uint32_t kNow = ~0u;
   const StoreValues* values = nullptr;  // stores
 };
 
@@ -115,10 +125,13 @@ class Races {
   Order& order() { return order_; }
 
   // ---- global memory ----
-  void launch_begin() {}
-  // False: every Cells of global memory must be forgotten.
+  // False: all Lines must be forgotten.
   bool launch_end();
-  void access_global(Cells& cells, const CtaOrder& c, const WarpAccess& a);
+  // What this CTA did is over for everyone who is still to come (its kernel has ended).
+  void retire(uint32_t cta) { order_.retire(cta); }
+  // `written`: of the same memory; nullptr: nobody asks what is initialised.
+  void access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
+                     const WrittenView* written = nullptr);
 
   // ---- shared memory of one CTA ----
   struct Shared {
@@ -135,18 +148,42 @@ class Races {
     std::vector<Noted> noted;
     std::vector<uint32_t> offsets;                   // kLanes for each entry of noted
     uint64_t written_low = ~0ull, written_high = 0;  // this epoch
+    // What may be logged before the above is needed.
+    CtaFilter filter;
+    std::vector<Logged> log;
+    std::vector<uint32_t> log_offsets, stamps;
   };
   void shared_begin(Shared& s, uint32_t cta, uint32_t threads, uint64_t bytes);
-  void access_shared(Shared& s, const WarpAccess& a);
-  void settle(
-      Shared& s);  // looks at the noted reads; before any event that orders part of the threads
-  void barrier_all(Shared& s);  // the epoch ends
+  // `what`: the access's LogSite, for the log; it lives until the CTA ends.
+  void access_shared(Shared& s, const WarpAccess& a, const LogSite* what = nullptr);
+  // Looks at the reads that are only noted. Before any event that orders part of the threads.
+  void settle(Shared& s);
+  void warp_sync(Shared& s, uint32_t warp, uint32_t lanes) {  // complete
+    settle(s);
+    s.order.warp_sync(warp, lanes);
+  }
+  void converge(Shared& s, uint32_t warp, uint32_t lanes);  // shfl, vote, ...: complete
+  void barrier_all(Shared& s);                              // the epoch ends
 
  private:
   struct Context;
-  void check(Context& x, const WarpAccess& a, uint32_t lane);
+  void check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, uint32_t shift);
   void report(Context& x, const WarpAccess& a, uint32_t lane, uint32_t entry, uint64_t offset,
               AccessType type);
+  // Lines of global memory (races_global.cpp).
+  bool whole_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lane,
+                  const WrittenView* written);
+  void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lane,
+                  const WrittenView* written);
+  void tag(Lines& lines, uint64_t number, const WrittenView* written);
+  // The log of an epoch (races_shared.cpp).
+  bool log_access(Shared& s, const WarpAccess& a, const LogSite& what);
+  static bool conflicts(const Shared& s);
+  static bool compact(Shared& s);
+  void play(Shared& s);  // the log is given to the detector, which takes over
+  void open(Shared& s);
+  void access_cells(Shared& s, const WarpAccess& a);
+  void settle_noted(Shared& s);
 
   RaceSink sink_;
   Order order_;

@@ -28,6 +28,10 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
   const uint32_t bytes = r.a.site.bytes;
   const uint64_t limit =
       r.space == AccessSpace::shared ? r.a.cta.shared_bytes : r.a.cta.local_bytes;
+  uint64_t bad = 0;
+  for (uint32_t l = 0; l < emu::kLanes; ++l)
+    bad |= (r.address[l] & (bytes - 1)) | (limit - bytes - r.address[l]) >> 63;
+  if (bad == 0 && bytes <= limit) return r.lanes;
   uint32_t good = 0;
   for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
     const uint32_t l = uint32_t(__builtin_ctz(left));

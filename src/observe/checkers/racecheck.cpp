@@ -59,15 +59,14 @@ void CheckSession::racecheck(Resolved& r) {
 
   shadow::CtaOrder& order = r.cta->shared.order;
   if (w.strong) {
-    // A strong access may order threads: what this access acquires or releases counts for it
-    // already.
-    if (order.plain() && !r.cta->shared.noted.empty()) races_.settle(r.cta->shared);
     const uint64_t space =
         shared ? (uint64_t(order.cta()) << 32) | 1ull << 63 : r.shadow->allocation.address;
     const bool acquire = site.ordering == isa::kAcquire || site.ordering == isa::kAcqRel ||
                          site.ordering == isa::kSc;
     const bool release = site.ordering == isa::kRelease || site.ordering == isa::kAcqRel ||
                          site.ordering == isa::kSc;
+    // What this access acquires counts for it already.
+    if (acquire && site.kind != AccessKind::write) races_.settle(r.cta->shared);
     for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
       const uint32_t lane = uint32_t(__builtin_ctz(left)),
                      thread = r.a.warp.index * emu::kLanes + lane;
@@ -82,10 +81,12 @@ void CheckSession::racecheck(Resolved& r) {
   racing_ = &r;
   racing_shared_ = shared;
   if (shared) {
-    races_.access_shared(r.cta->shared, w);
+    races_.access_shared(r.cta->shared, w, &site.log);
   } else {
-    if (r.shadow->cells.bytes() == 0) r.shadow->cells.reset(r.shadow->allocation.bytes);
-    races_.access_global(r.shadow->cells, order, w);
+    if (r.shadow->lines.bytes() == 0) r.shadow->lines.reset(r.shadow->allocation.bytes);
+    races_.access_global(
+        r.shadow->lines, order, w,
+        r.shadow->tracked && (options_.tools & kInitcheck) ? &r.shadow->written.view : nullptr);
   }
   racing_ = nullptr;
 }

@@ -4,46 +4,10 @@
 
 #include <algorithm>
 
-#include "emu/windows.h"
-
 namespace tw::observe {
 
-using emu::AccessKind;
-using emu::AccessSpace;
 using report::Finding;
 using report::Severity;
-
-// ---- written bytes ----
-
-void CheckSession::Written::reset(uint64_t size) {
-  bytes = left = size;
-  bits.assign((size + 63) / 64 + 1, 0);
-}
-
-bool CheckSession::Written::all(uint64_t offset, uint32_t count) const {
-  if (left == 0) return true;
-  for (uint64_t at = offset; at < offset + count;) {
-    const uint32_t shift = at % 64,
-                   n = uint32_t(std::min<uint64_t>(64 - shift, offset + count - at));
-    const uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << shift;
-    if ((bits[at / 64] & mask) != mask) return false;
-    at += n;
-  }
-  return true;
-}
-
-void CheckSession::Written::set(uint64_t offset, uint64_t count) {
-  if (left == 0) return;
-  for (uint64_t at = offset; at < offset + count;) {
-    const uint32_t shift = at % 64,
-                   n = uint32_t(std::min<uint64_t>(64 - shift, offset + count - at));
-    const uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << shift;
-    uint64_t& word = bits[at / 64];
-    left -= uint64_t(__builtin_popcountll(mask & ~word));
-    word |= mask;
-    at += n;
-  }
-}
 
 // ---- findings ----
 
@@ -163,7 +127,8 @@ uint8_t CheckSession::wanted(const emu::Launch& launch) {
     ++summary_.unchecked_launches;
     return 0;
   }
-  return emu::kObserveAccesses | emu::kObserveSync;
+  return emu::kObserveAccesses | emu::kObserveSync |
+         (options_.filtered ? emu::kObserveFiltered : 0);
 }
 
 class CheckSession::Bound final : public emu::Observer {
@@ -174,6 +139,7 @@ class CheckSession::Bound final : public emu::Observer {
     state_->launch = launch;
     state_->program = &program;
     state_->sites.resize(program.sites.size());
+    state_->filters.resize(program.sites.size());
   }
   const std::shared_ptr<LaunchState>& state() const { return state_; }
   CheckSession& enter() {
@@ -270,10 +236,10 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
     numbers_.clear();
     if (!races_.launch_end())
       for (auto& [address, s] : shadows_)
-        if (s->cells.bytes() != 0) s->cells.forget();
+        if (s->lines.bytes() != 0) s->lines.forget();
   } else {
     for (uint32_t n = 0; n < numbers_.size(); ++n)
-      if (numbers_[n].launch == state) races_.order().retire(n);
+      if (numbers_[n].launch == state) races_.retire(n);
   }
 }
 
@@ -282,11 +248,18 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   if (!s) s = std::make_unique<CtaState>();
   s->number = uint32_t(numbers_.size() - 1);
   const uint64_t bytes = cta.shared_bytes;
+  shadow::CtaFilter& filter = s->shared.filter;
+  filter.open = true;
+  filter.bytes = uint32_t(bytes);
   if (options_.tools & kRacecheck) races_.shared_begin(s->shared, s->number, cta.threads, bytes);
   if (options_.tools & kInitcheck) {
     s->shared_written.reset(bytes);
     s->local_written.reset(cta.local_bytes * cta.warps.size() * emu::kLanes);
+    filter.written = s->shared_written.view;
   }
+  filter.sites = now_->filters.data();
+  filter.tag = &races_.order().generation();
+  cta.filter = &filter;
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
@@ -318,8 +291,7 @@ void CheckSession::freed(const emu::Allocation& a) {
   shadows_.erase(a.address);
   freed_[a.address] = a;
   if (freed_.size() > 4096) freed_.erase(freed_.begin());
-  for (auto& b : running_)
-    std::fill(b->state()->sites.begin(), b->state()->sites.end(), SiteState{});
+  for (auto& b : running_) b->state()->forget_sites();
 }
 
 void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
@@ -329,7 +301,7 @@ void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
   Shadow& s = *std::prev(it)->second;
   const uint64_t offset = address - s.allocation.address;
   if (offset >= s.allocation.bytes || !s.tracked || !(options_.tools & kInitcheck)) return;
-  if (write) s.written.set(offset, std::min(bytes, s.allocation.bytes - offset));
+  if (write) set_written(s.written.view, offset, std::min(bytes, s.allocation.bytes - offset));
 }
 
 CheckSession::Shadow* CheckSession::find_shadow(const emu::Cta& cta, uint64_t address) {
@@ -342,104 +314,6 @@ CheckSession::Shadow* CheckSession::find_shadow(const emu::Cta& cta, uint64_t ad
   // Allocated where nobody said so: module variables, kernel parameters.
   (void)cta;
   return nullptr;
-}
-
-// ---- accesses ----
-
-uint32_t CheckSession::access(const emu::Access& a) {
-  uint64_t address[emu::kLanes];
-  const uint64_t offset = uint64_t(a.op.imm);
-  if (a.narrow()) {
-    const auto* from = reinterpret_cast<const uint32_t*>(a.frame + a.op.a);
-    if (a.site.address_uniform)
-      for (uint64_t& to : address) to = uint32_t(from[0] + uint32_t(offset));
-    else
-      for (uint32_t l = 0; l < emu::kLanes; ++l) address[l] = uint32_t(from[l] + uint32_t(offset));
-  } else {
-    const auto* from = reinterpret_cast<const uint64_t*>(a.frame + a.op.a);
-    if (a.site.address_uniform)
-      for (uint64_t& to : address) to = from[0] + offset;
-    else
-      for (uint32_t l = 0; l < emu::kLanes; ++l) address[l] = from[l] + offset;
-  }
-  uint32_t parts[3] = {0, 0, 0};  // shared, local, global
-  if (a.site.space == AccessSpace::shared)
-    parts[0] = a.lanes;
-  else if (a.site.space == AccessSpace::local)
-    parts[1] = a.lanes;
-  else if (a.site.space == AccessSpace::global)
-    parts[2] = a.lanes;
-  else
-    for (uint32_t left = a.lanes; left != 0; left &= left - 1) {
-      const uint32_t l = uint32_t(__builtin_ctz(left));
-      parts[emu::in_shared_window(address[l])  ? 0
-            : emu::in_local_window(address[l]) ? 1
-                                               : 2] |= 1u << l;
-    }
-  uint32_t kept = 0;
-  for (uint32_t part = 0; part < 2; ++part) {
-    if (parts[part] == 0) continue;
-    Resolved r{a,           part == 0 ? AccessSpace::shared : AccessSpace::local,
-               parts[part], {},
-               nullptr,     &state(a.cta)};
-    const uint64_t window = a.narrow() ? 0 : part == 0 ? emu::kSharedWindow : emu::kLocalWindow;
-    for (uint32_t l = 0; l < emu::kLanes; ++l) r.address[l] = address[l] - window;
-    kept |= resolved_access(r);
-  }
-  if (parts[2] != 0) kept |= global_access(a, parts[2], address);
-  return kept;
-}
-
-uint32_t CheckSession::resolved_access(Resolved& r) {
-  if (r.space != AccessSpace::global) r.lanes = memcheck_narrow(r);
-  if (r.lanes == 0) return 0;
-  // Local memory is a thread's own: racecheck has nothing to say.
-  if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) racecheck(r);
-  if (options_.tools & kInitcheck) initcheck(r);
-  return r.lanes;
-}
-
-// Lanes by the allocation they fall into; nearly always all of them into the site's last one.
-uint32_t CheckSession::global_access(const emu::Access& a, uint32_t lanes,
-                                     const uint64_t* address) {
-  SiteState& site = now_->sites[a.site.site];
-  const uint32_t bytes = a.site.bytes;
-  uint32_t kept = 0, left = lanes;
-  while (left != 0) {
-    uint32_t here = 0;
-    for (uint32_t rest = left; rest != 0; rest &= rest - 1) {
-      const uint32_t l = uint32_t(__builtin_ctz(rest));
-      if (address[l] - site.low < site.span && address[l] - site.low + bytes <= site.span &&
-          (address[l] & (bytes - 1)) == 0)
-        here |= 1u << l;
-    }
-    if (here == 0) {
-      const uint32_t l = uint32_t(__builtin_ctz(left));
-      const uint8_t* at =
-          (address[l] & (bytes - 1)) == 0
-              ? emu::lane_pointer(&a.warp, AccessSpace::global, address[l], bytes, l)
-              : nullptr;
-      if (at == nullptr) {
-        memcheck_lane(a, AccessSpace::global, l, address[l]);
-        left &= ~(1u << l);
-        continue;
-      }
-      site.shadow = find_shadow(a.cta, address[l]);
-      if (site.shadow == nullptr) {
-        kept |= 1u << l;
-        left &= ~(1u << l);
-        continue;
-      }
-      site.low = site.shadow->allocation.address;
-      site.span = site.shadow->allocation.bytes;
-      continue;
-    }
-    Resolved r{a, AccessSpace::global, here, {}, site.shadow, &state(a.cta)};
-    for (uint32_t l = 0; l < emu::kLanes; ++l) r.address[l] = address[l] - site.low;
-    kept |= resolved_access(r);
-    left &= ~here;
-  }
-  return kept;
 }
 
 }  // namespace tw::observe

@@ -5,10 +5,11 @@
 //   initcheck  reads of never-written bytes         initcheck.cpp
 //   synccheck  barriers, warp masks, deadlock       synccheck.cpp
 //
-// Each access is resolved once (space, offset, allocation) and handed from one checker to the next;
-// lanes that memcheck finds at fault go no further. The CTAs of a launch run one after the other,
-// so that findings do not depend on the number of threads. A finding is kept once for each kernel,
-// kind and pair of sites; then only counted.
+// What a handler can tell to be of no interest never comes here (shadow/filter.h). Each access is
+// resolved once (space, offset, allocation) and handed from one checker to the next; lanes that
+// memcheck finds at fault go no further. The CTAs of a launch run one after the other, so that
+// findings do not depend on the number of threads. A finding is kept once for each kernel, kind and
+// pair of sites; then only counted.
 //
 // Tested by tests/checkers.
 #pragma once
@@ -42,6 +43,7 @@ struct CheckOptions {
   uint8_t tools = kAllTools;
   uint64_t max_findings = 10000;  // different ones
   bool leaks = false;             // device memory that is never freed
+  bool filtered = true;           // handlers pass over what is of no interest (false: tests)
   // Whether a launch is checked; empty: all.
   std::function<bool(const std::string& kernel)> select;
   // A finding when it first occurs; called by one thread at a time. Its count is still 1.
@@ -85,18 +87,26 @@ class CheckSession final : public emu::ObserverSource {
              uint32_t lanes);
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);
 
-  // Which bytes have been written: a bit for each. `left`: how many have not.
-  struct Written {
-    std::vector<uint64_t> bits;
-    uint64_t bytes = 0, left = 0;
+  // Which bytes of some memory have been written.
+  class Written {
+   public:
     void reset(uint64_t size);
-    bool all(uint64_t offset, uint32_t count) const;
-    void set(uint64_t offset, uint64_t count);
+    uint64_t left() const { return view.left; }
+    shadow::WrittenView view;
+
+   private:
+    struct Free {
+      void operator()(uint64_t* p) const;
+    };
+    std::unique_ptr<uint64_t[], Free> bits_;  // of much memory, pages only where they are touched
+    uint64_t bytes_ = 0;
   };
+  static bool all_written(const shadow::WrittenView& v, uint64_t offset, uint64_t count);
+  static void set_written(shadow::WrittenView& v, uint64_t offset, uint64_t count);
   // Of one allocation of device memory.
   struct Shadow {
     emu::Allocation allocation;
-    shadow::Cells cells;  // empty until the first access under racecheck
+    shadow::Lines lines;  // empty until the first access under racecheck
     Written written;
     bool tracked =
         false;  // initcheck: only memory that nobody but device code and the runtime can write
@@ -107,13 +117,12 @@ class CheckSession final : public emu::ObserverSource {
     bool sync = false;
   };
   struct BarrierPhase {
-    uint32_t arrived = 0, arrived_threads = 0, waiting_threads = 0, required = 0, site = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> lanes;
+    uint32_t arrived_threads = 0, waiting_threads = 0, required = 0, site = 0;
   };
   struct CtaState {
     shadow::Races::Shared shared;
-    Written shared_written, local_written;
-    std::vector<Waiting> waiting;  // by warp (one at a time is what matters)
+    Written shared_written, local_written;  // the view of shared memory is shared.filter.written
+    std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
     uint32_t exited = 0;  // threads
     uint32_t number = 0;  // index into numbers_
@@ -128,16 +137,21 @@ class CheckSession final : public emu::ObserverSource {
     emu::Launch launch;
     const emu::Program* program = nullptr;
     std::vector<SiteState> sites;
+    std::vector<shadow::CtaFilter::Site> filters;  // the same for the handlers
     std::unordered_map<uint64_t, size_t>
         quick;  // findings by kind, sites and severity, without strings
+    void forget_sites() {
+      sites.assign(sites.size(), {});
+      filters.assign(filters.size(), {});
+    }
   };
   // Lanes of one access that lie in one space.
   struct Resolved {
     const emu::Access& a;
     emu::AccessSpace space;
     uint32_t lanes;
-    uint64_t address[emu::kLanes];  // offsets for shared and local memory
-    Shadow* shadow;                 // global: all of `lanes` lie in it
+    const uint64_t* address;  // offsets into the memory of the CTA, the thread, or the allocation
+    Shadow* shadow;           // global: all of `lanes` lie in it
     CtaState* cta;
   };
 
@@ -146,6 +160,7 @@ class CheckSession final : public emu::ObserverSource {
     return *last_state_;
   }
   uint32_t resolved_access(Resolved& r);
+  void bind_filter(const emu::AccessSite& site);
   uint32_t global_access(const emu::Access& a, uint32_t lanes, const uint64_t* address);
   Shadow* find_shadow(const emu::Cta& cta, uint64_t address);
 

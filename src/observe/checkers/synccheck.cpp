@@ -93,7 +93,6 @@ void CheckSession::barrier_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site,
   if (b.arrived_threads == 0) b.site = site, b.required = threads;
   b.arrived_threads += arriving;
   if (waits) b.waiting_threads += arriving;
-  b.lanes.push_back({warp.index, lanes});
   if (!(options_.tools & kRacecheck)) return;
   // A barrier of the whole block only ends the epoch; one with a count is told to the order, too.
   if (threads == 0) return;
@@ -127,7 +126,6 @@ void CheckSession::barrier_complete(emu::Cta& cta, uint32_t barrier) {
     }
   }
   b.arrived_threads = b.waiting_threads = 0;
-  b.lanes.clear();
 }
 
 void CheckSession::partial_barrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
@@ -188,11 +186,10 @@ void CheckSession::named_lanes(emu::Cta& cta, emu::Warp& warp, uint32_t site, ui
   w = {};
   if (!(options_.tools & kRacecheck)) return;
   if (__builtin_popcount(together) < 2) return;
-  races_.settle(s.shared);
   if (sync)
-    s.shared.order.warp_sync(warp.index, together);
+    races_.warp_sync(s.shared, warp.index, together);
   else
-    s.shared.order.converge(warp.index, together);
+    races_.converge(s.shared, warp.index, together);
 }
 
 void CheckSession::leaves_others_waiting(emu::Cta& cta, emu::Warp& warp, uint32_t site,
@@ -241,11 +238,10 @@ void CheckSession::exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t 
     const bool sync = w.sync;
     w = {};
     if ((options_.tools & kRacecheck) && __builtin_popcount(together) >= 2) {
-      races_.settle(s.shared);
       if (sync)
-        s.shared.order.warp_sync(warp.index, together);
+        races_.warp_sync(s.shared, warp.index, together);
       else
-        s.shared.order.converge(warp.index, together);
+        races_.converge(s.shared, warp.index, together);
     }
   }
 }

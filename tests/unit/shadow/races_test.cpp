@@ -162,7 +162,7 @@ class GlobalRaces : public RacesTest {
     a.wide = wide;
     races.access_global(cells, cta[c], a);
   }
-  Cells cells;
+  Lines cells;
   CtaOrder cta[4];
 };
 
@@ -196,7 +196,7 @@ TEST_F(GlobalRaces, OneBlockAndItsBarrier) {
 
 // The log of records grows while cells are looked at.
 TEST_F(GlobalRaces, ManyReaders) {
-  Cells large;
+  Lines large;
   large.reset(1 << 20);
   uint64_t offsets[32];
   for (uint32_t round = 0; round < 4; ++round)

@@ -1,0 +1,326 @@
+// In front of observed loads and stores, for one instruction set: what shadow/filter.h lets a
+// handler decide by itself. Whatever a filter cannot settle goes to the observer (observe_read,
+// observe_write), lane masks, faults and all; so a filter may give up wherever it likes.
+#include <cstring>
+
+#include "emu/cta.h"
+#include "emu/memory_handlers.h"
+#include "emu/observe_handlers.h"
+#include "shadow/filter.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace tw::emu {
+inline namespace TW_TARGET {
+namespace {
+
+using shadow::CtaFilter;
+using shadow::LogSite;
+using shadow::WrittenView;
+
+constexpr uint32_t kHalf = kLanes / 2;
+
+TW_INLINE const AccessSite& site_of(const Op* op) {
+  return *static_cast<const AccessSite*>(op->extra);
+}
+
+// Sixteen lanes in steps.
+TW_INLINE bool half_written(const WrittenView& w, uint64_t address, uint32_t stride,
+                            uint32_t bytes) {
+  if (stride == 0) return w.all(address, bytes);
+  if (stride == bytes) {
+    for (uint32_t i = 0; i < kHalf * bytes; i += 64)
+      if (!w.all(address + i, kHalf * bytes < 64 ? kHalf * bytes : 64)) return false;
+    return true;
+  }
+  for (uint32_t l = 0; l < kHalf; ++l)
+    if (!w.all(address + l * stride, bytes)) return false;
+  return true;
+}
+
+// ---- shared memory ----
+
+template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
+  CtaFilter& f = *warp->filter;
+  const LogSite& log = site_of(op).log;
+  const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+  const uint32_t low = a[0] + uint32_t(op->imm);
+  const uint32_t high = kUniform ? low : a[kHalf] + uint32_t(op->imm);
+  const uint32_t extent = kUniform ? log.bytes : (kHalf - 1) * log.stride + log.bytes;
+  if (!f.open || ((low | high) & (log.bytes - 1u)) != 0 || !f.fits(low, extent) ||
+      !f.fits(high, extent) || !f.room()) [[unlikely]]
+    return observe_read(op, frame, warp);
+  if (f.written.left != 0 && !(half_written(f.written, low, kUniform ? 0 : log.stride, log.bytes) &&
+                               (kUniform || half_written(f.written, high, log.stride, log.bytes))))
+      [[unlikely]]
+    return observe_read(op, frame, warp);
+  if (f.races) f.add(&log, warp->active, low, high, warp->index);
+  TW_NEXT;
+}
+
+// Bounds and alignment of the active lanes.
+TW_INLINE bool lanes_fit(const uint32_t* a, uint32_t offset, uint32_t lanes, uint32_t bytes,
+                         uint32_t limit) {
+  if (bytes > limit) return false;
+  uint32_t bad = 0;
+  if (lanes == kFullMask) {
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint32_t at = a[l] + offset;
+      bad |= (at & (bytes - 1)) | uint32_t(at > limit - bytes);
+    }
+  } else {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint32_t at = a[__builtin_ctz(left)] + offset;
+      bad |= (at & (bytes - 1)) | uint32_t(at > limit - bytes);
+    }
+  }
+  return bad == 0;
+}
+
+TW_INLINE void log_lanes(CtaFilter& f, const LogSite& log, const uint32_t* a, uint32_t offset,
+                         const Warp* warp) {
+  uint32_t* to = f.add_offsets(&log, warp->active, warp->index);
+#pragma GCC ivdep
+  for (uint32_t l = 0; l < kLanes; ++l) to[l] = a[l] + offset;
+}
+
+const Op* shared_read_lanes(TW_HANDLER_ARGS) {
+  CtaFilter& f = *warp->filter;
+  const LogSite& log = site_of(op).log;
+  const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+  const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
+  if (!f.open || !f.room_for_offsets() || !lanes_fit(a, offset, warp->active, bytes, f.bytes))
+      [[unlikely]]
+    return observe_read(op, frame, warp);
+  if (f.written.left != 0)
+    for (uint32_t left = warp->active; left != 0; left &= left - 1)
+      if (!f.written.all(a[__builtin_ctz(left)] + offset, bytes)) [[unlikely]]
+        return observe_read(op, frame, warp);
+  if (f.races) log_lanes(f, log, a, offset, warp);
+  TW_NEXT;
+}
+
+// Whether other threads have written any of eight neighbouring words in this epoch; `mine` is the
+// stamp of the first word's thread, the next ones follow.
+struct Stamps {
+#if defined(__AVX2__)
+  __m256i old, mine, base;
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first)
+      : old(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))),
+        mine(_mm256_add_epi32(_mm256_set1_epi32(int(first)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))),
+        base(_mm256_set1_epi32(int(base_stamp))) {}
+  TW_INLINE bool taken() const {
+    // Not (older than the epoch, or mine).
+    const __m256i fine =
+        _mm256_or_si256(_mm256_cmpgt_epi32(base, old), _mm256_cmpeq_epi32(old, mine));
+    return _mm256_movemask_epi8(fine) != -1;
+  }
+  TW_INLINE void put(uint32_t* at) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), mine);
+  }
+#else
+  const uint32_t* old;
+  uint32_t first, base;
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first_stamp)
+      : old(at), first(first_stamp), base(base_stamp) {}
+  TW_INLINE bool taken() const {
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < 8; ++i)
+      bad |= uint32_t(old[i] >= base) & uint32_t(old[i] != first + i);
+    return bad != 0;
+  }
+  TW_INLINE void put(uint32_t* at) const {
+    for (uint32_t i = 0; i < 8; ++i) at[i] = first + i;
+  }
+#endif
+};
+
+// 32 lanes, each half-warp on 16 neighbouring words.
+const Op* shared_write_unit(TW_HANDLER_ARGS) {
+  CtaFilter& f = *warp->filter;
+  const LogSite& log = site_of(op).log;
+  const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+  const uint32_t low = a[0] + uint32_t(op->imm), high = a[kHalf] + uint32_t(op->imm);
+  const uint32_t distance = low < high ? high - low : low - high;
+  if (!f.open || ((low | high) & 3u) != 0 || !f.fits(low, 64) || !f.fits(high, 64) ||
+      distance < 64 || !f.room()) [[unlikely]]
+    return observe_write(op, frame, warp);
+  if (f.races) {
+    uint32_t *to_low = f.stamps + low / 4, *to_high = f.stamps + high / 4;
+    const uint32_t first = f.base + warp->index * kLanes;
+    const Stamps s0(to_low, f.base, first), s1(to_low + 8, f.base, first + 8),
+        s2(to_high, f.base, first + 16), s3(to_high + 8, f.base, first + 24);
+    if (s0.taken() || s1.taken() || s2.taken() || s3.taken()) [[unlikely]]
+      return observe_write(op, frame, warp);
+    s0.put(to_low), s1.put(to_low + 8), s2.put(to_high), s3.put(to_high + 8);
+    f.wrote(low < high ? low : high, (low < high ? high : low) + 64);
+    f.add(&log, warp->active, low, high, warp->index);
+  }
+  if (f.written.left != 0) f.written.set(low, 64), f.written.set(high, 64);
+  TW_NEXT;
+}
+
+const Op* shared_write_lanes(TW_HANDLER_ARGS) {
+  CtaFilter& f = *warp->filter;
+  const LogSite& log = site_of(op).log;
+  const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+  const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
+  if (!f.open || !f.room_for_offsets() || !lanes_fit(a, offset, warp->active, bytes, f.bytes))
+      [[unlikely]]
+    return observe_write(op, frame, warp);
+  if (f.races) {
+    const uint32_t words = (bytes + 3) / 4, base = f.base;
+    uint32_t least = ~0u, most = 0;
+    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
+      const uint32_t lane = uint32_t(__builtin_ctz(left)), at = a[lane] + offset;
+      const uint32_t mine = base + warp->index * kLanes + lane;
+      for (uint32_t w = 0; w < words; ++w) {
+        uint32_t& stamp = f.stamps[at / 4 + w];
+        if (stamp >= base && stamp != mine) [[unlikely]]
+          return observe_write(op, frame, warp);
+        stamp = mine;
+      }
+      least = at < least ? at : least, most = at > most ? at : most;
+    }
+    f.wrote(least, most + bytes);
+    log_lanes(f, log, a, offset, warp);
+  }
+  if (f.written.left != 0)
+    for (uint32_t left = warp->active; left != 0; left &= left - 1)
+      f.written.set(a[__builtin_ctz(left)] + offset, bytes);
+  TW_NEXT;
+}
+
+const Op* shared_write_uniform(TW_HANDLER_ARGS) { return observe_write(op, frame, warp); }
+
+TW_INLINE bool row_logged(CtaFilter& f, const LogSite& log, uint32_t low, uint32_t high) {
+  const uint32_t reach = uint32_t(log.high - log.low) + 15 * log.stride + 4;
+  if (((low | high) & 3u) != 0 || !f.fits(low + uint32_t(log.low), reach) ||
+      !f.fits(high + uint32_t(log.low), reach))
+    return false;
+  if (f.written.left != 0) [[unlikely]]
+    for (uint32_t m = 0; m < log.count; ++m) {
+      const uint32_t distance = uint32_t(log.members[m].offset);
+      if (!half_written(f.written, low + distance, log.stride, 4) ||
+          !half_written(f.written, high + distance, log.stride, 4))
+        return false;
+    }
+  return true;
+}
+
+// ---- global memory ----
+
+TW_INLINE bool half_tagged(const CtaFilter& f, const CtaFilter::Site& s, uint64_t offset,
+                           uint32_t stride, uint32_t bytes) {
+  const uint32_t tag = *f.tag;
+  if (stride == 0) return s.tags[offset >> shadow::kLineShift] == tag;
+  if (stride <= 64) {
+    const uint64_t last = (offset + (kHalf - 1) * stride + bytes - 1) >> shadow::kLineShift;
+    for (uint64_t line = offset >> shadow::kLineShift; line <= last; ++line)
+      if (s.tags[line] != tag) return false;
+    return true;
+  }
+  for (uint32_t l = 0; l < kHalf; ++l)
+    if (s.tags[(offset + l * stride) >> shadow::kLineShift] != tag) return false;
+  return true;
+}
+
+enum class Shape { uniform, broadcast, steps };
+
+template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
+  const CtaFilter& f = *warp->filter;
+  const CtaFilter::Site& s = f.sites[op->site];
+  const LogSite& log = site_of(op).log;
+  const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
+  const uint64_t offset = uint64_t(op->imm);
+  const uint64_t low = a[0] + offset - s.low;
+  const uint64_t high = kShape == Shape::uniform ? low : a[kHalf] + offset - s.low;
+  const uint32_t stride = kShape == Shape::steps ? log.stride : 0, reach = (kHalf - 1) * stride;
+  bool fine =
+      low <= s.span && high <= s.span && (((low + s.low) | (high + s.low)) & (log.bytes - 1u)) == 0;
+  if constexpr (kShape == Shape::steps)  // both ends: a 32-bit index may have wrapped
+    fine = fine && low + reach <= s.span && high + reach <= s.span &&
+           a[kHalf - 1] - a[0] == reach && a[kLanes - 1] - a[kHalf] == reach;
+  if (!fine) [[unlikely]]
+    return observe_read(op, frame, warp);
+  if (!s.always && !(half_tagged(f, s, low, stride, log.bytes) &&
+                     (kShape == Shape::uniform || half_tagged(f, s, high, stride, log.bytes))))
+    return observe_read(op, frame, warp);
+  TW_NEXT;
+}
+
+TW_INLINE bool lanes_inside(const CtaFilter::Site& s, const uint64_t* a, uint64_t offset,
+                            uint32_t lanes, uint32_t bytes) {
+  uint64_t bad = 0;
+  if (lanes == kFullMask) {
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint64_t at = a[l] + offset, t = at - s.low;
+      bad |= (t | (s.span - t)) >> 63 | (at & (bytes - 1));
+    }
+  } else {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint64_t at = a[__builtin_ctz(left)] + offset, t = at - s.low;
+      bad |= (t | (s.span - t)) >> 63 | (at & (bytes - 1));
+    }
+  }
+  return bad == 0;
+}
+
+const Op* global_read_lanes(TW_HANDLER_ARGS) {
+  const CtaFilter& f = *warp->filter;
+  const CtaFilter::Site& s = f.sites[op->site];
+  const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
+  const uint64_t offset = uint64_t(op->imm);
+  if (!lanes_inside(s, a, offset, warp->active, site_of(op).log.bytes)) [[unlikely]]
+    return observe_read(op, frame, warp);
+  if (!s.always) {
+    const uint32_t tag = *f.tag;
+    for (uint32_t left = warp->active; left != 0; left &= left - 1)
+      if (s.tags[(a[__builtin_ctz(left)] + offset - s.low) >> shadow::kLineShift] != tag)
+        return observe_read(op, frame, warp);
+  }
+  TW_NEXT;
+}
+
+template <bool kUniform> const Op* global_write(TW_HANDLER_ARGS) {
+  const CtaFilter::Site& s = warp->filter->sites[op->site];
+  const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
+  const uint32_t bytes = site_of(op).log.bytes;
+  if (!s.always || !lanes_inside(s, a, uint64_t(op->imm), kUniform ? 1 : warp->active, bytes))
+    return observe_write(op, frame, warp);
+  TW_NEXT;
+}
+
+}  // namespace
+
+const Op* filter_row(TW_HANDLER_ARGS) {
+  CtaFilter& f = *warp->filter;
+  const RowFilter& row = *static_cast<const RowFilter*>(op->extra);
+  const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
+  const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);
+  if (!f.open || f.log_end - f.log < 2 || !row_logged(f, row.a, a[0], a[kHalf]) ||
+      !row_logged(f, row.b, b[0], b[kHalf])) [[unlikely]]
+    TW_GO(op + 2);
+  if (f.races) {
+    f.add(&row.a, kFullMask, a[0], a[kHalf], warp->index);
+    f.add(&row.b, kFullMask, b[0], b[kHalf], warp->index);
+  }
+  TW_NEXT;
+}
+
+Handler filter_handler(const FilterKey& key) {
+  if (key.shared) {
+    if (key.store)
+      return key.unit ? shared_write_unit : key.uniform ? shared_write_uniform : shared_write_lanes;
+    return key.uniform ? shared_read<true> : key.regular ? shared_read<false> : shared_read_lanes;
+  }
+  if (key.store) return key.uniform ? global_write<true> : global_write<false>;
+  if (key.uniform) return global_read<Shape::uniform>;
+  return key.regular ? global_read<Shape::steps> : global_read_lanes;
+}
+
+}  // namespace TW_TARGET
+}  // namespace tw::emu

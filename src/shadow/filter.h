@@ -1,0 +1,119 @@
+// What the engine's memory handlers decide by themselves, so that the detailed checks (races.h) are
+// asked only where there is something to see. Free of engine types; inlined into the handlers.
+//
+// Shared memory. In an epoch in which only barriers of the whole CTA have ordered threads, accesses
+// are written to a log. A stamp for each four bytes names the last writer of the epoch: a second
+// writer shows at once, a reader of what another thread writes when the epoch ends. Only then is
+// the log played to the detector, which finds the sites; otherwise it is dropped. The stamps need
+// not be exact to the byte: they only have to show every conflict that there is.
+//
+// Global memory. A tag for each 64 bytes says that loads of them need no note: all their words have
+// been read by two CTAs in this launch (whoever writes them then races with one of these), nobody
+// has written them, and all are initialised. A write takes the tag away; the end of a launch, or an
+// acquire that may have ordered CTAs, takes all.
+//
+// Tested by tests/unit/shadow/filter_test.cpp.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::shadow {
+
+inline constexpr uint32_t kLineShift = 6;
+
+// Which bytes have been written: a bit for each.
+struct WrittenView {
+  uint64_t* bits = nullptr;
+  uint64_t left = 0;  // bytes that have not; 0: nothing to ask
+
+  // `count` <= 64 bytes.
+  bool all(uint64_t offset, uint32_t count) const {
+    const uint64_t mask = count == 64 ? ~0ull : (1ull << count) - 1;
+    const uint32_t shift = offset % 64;
+    const uint64_t* at = bits + offset / 64;
+    if ((~at[0] & (mask << shift)) != 0) return false;
+    return shift + count <= 64 || (~at[1] & (mask >> (64 - shift))) == 0;
+  }
+  void set(uint64_t offset, uint32_t count) {
+    const uint64_t mask = count == 64 ? ~0ull : (1ull << count) - 1;
+    const uint32_t shift = offset % 64;
+    uint64_t* at = bits + offset / 64;
+    uint64_t fresh = ~at[0] & (mask << shift);
+    at[0] |= fresh;
+    if (fresh != 0) left -= uint64_t(__builtin_popcountll(fresh));
+    if (shift + count <= 64) return;
+    fresh = ~at[1] & (mask >> (64 - shift));
+    at[1] |= fresh;
+    left -= uint64_t(__builtin_popcountll(fresh));
+  }
+};
+
+// What is the same whenever an instruction (or a fused row of loads) executes.
+struct LogSite {
+  struct Member {
+    uint32_t site = 0;
+    int32_t offset = 0;
+  };
+  uint32_t site = 0;
+  uint8_t bytes = 4;  // of one lane
+  bool write = false;
+  uint32_t stride = 0;  // of regular entries: between neighbours among lanes 0 to 15, and 16 to 31
+  const Member* members = nullptr;  // rows: loads at these distances from the lanes' addresses
+  uint32_t count = 0;
+  int32_t low = 0, high = 0;  // rows: least and largest distance
+};
+
+// One execution by a warp.
+struct Logged {
+  const LogSite* what;
+  uint32_t lanes;
+  // Regular: addresses of lanes 0 and 16, the others in steps. Otherwise low: where all 32 lie.
+  uint32_t low, high;
+  uint32_t time;
+  uint16_t warp;
+  bool regular;
+};
+
+// Of one CTA.
+struct CtaFilter {
+  // ---- shared memory ----
+  bool open = false;  // the handlers may log; otherwise every access is reported
+  bool races = false;
+  uint32_t bytes = 0;          // of shared memory
+  uint32_t* stamps = nullptr;  // by four bytes: base + thread of the last writer of this epoch
+  uint32_t base = 0;           // smaller ones are of earlier epochs
+  uint32_t written_low = ~0u, written_high = 0;         // of this epoch
+  Logged *log = nullptr, *log_end = nullptr;            // next free entry
+  uint32_t *offsets = nullptr, *offsets_end = nullptr;  // 32 for each irregular entry
+  const uint32_t* offsets_begin = nullptr;
+  const uint32_t* times = nullptr;  // clocks, by warp
+  WrittenView written;
+
+  // ---- global memory ----
+  struct Site {
+    uint64_t low = 1, span = 0;      // the allocation; the largest offset at which an access fits
+    const uint32_t* tags = nullptr;  // by line of the allocation
+    bool always = false;             // no check looks at accesses of this site to this allocation
+  };
+  const Site* sites = nullptr;    // by site
+  const uint32_t* tag = nullptr;  // the present one
+
+  bool room() const { return log != log_end; }
+  bool room_for_offsets() const { return log != log_end && offsets != offsets_end; }
+  void add(const LogSite* what, uint32_t lanes, uint32_t low, uint32_t high, uint32_t warp) {
+    *log++ = {what, lanes, low, high, times[warp], uint16_t(warp), true};
+  }
+  uint32_t* add_offsets(const LogSite* what, uint32_t lanes, uint32_t warp) {
+    uint32_t* at = offsets;
+    *log++ = {what, lanes, uint32_t(at - offsets_begin), 0, times[warp], uint16_t(warp), false};
+    offsets += 32;
+    return at;
+  }
+  void wrote(uint32_t low, uint32_t high) {
+    written_low = low < written_low ? low : written_low;
+    written_high = high > written_high ? high : written_high;
+  }
+  bool fits(uint32_t address, uint32_t count) const { return uint64_t(address) + count <= bytes; }
+};
+
+}  // namespace tw::shadow

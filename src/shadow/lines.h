@@ -1,0 +1,80 @@
+// Race records of one allocation of global memory, by lines of 64 bytes.
+//
+// Nearly all accesses of tiled kernels move whole lines, by neighbouring lanes of one warp. Such a
+// line needs three words: who wrote it, and its last two readers. Only a line whose words differ
+// gets cells (races.h), one for four bytes, or one for each byte once something smaller is
+// accessed.
+//
+// Memory, in bytes a byte: 0.31; lines with cells 4 more, 16 more when split to bytes; initcheck
+// has 0.125 besides. Pages that no kernel touches cost nothing.
+//
+// Tested by tests/unit/shadow/races_test.cpp, filter_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shadow/filter.h"
+
+namespace tw::shadow {
+
+struct Cell {
+  uint32_t write[2] = {0, 0}, read[2] = {0, 0};
+};  // record * 32 + lane; 0: none
+
+inline constexpr uint32_t kSaturated = 0x80000000u;  // in Cell::read[1]: two CTAs have read
+
+// Sixteen lanes' (or eight's, four's) consecutive elements that fill a line: record * 128 + first
+// lane * 4 + log2(words of a lane).
+struct Line {
+  uint32_t write = 0, read[2] = {0, 0};
+  // Number of its first block of 16 cells. With kActive they are in use, and read[0] is the latest
+  // record in them.
+  uint32_t cells = 0;
+};
+
+class Lines {
+ public:
+  static constexpr uint32_t kActive = 0x80000000u, kBytewise = 0x40000000u;
+
+  void reset(uint64_t bytes);
+  void forget() { reset(bytes_); }
+  uint64_t bytes() const { return bytes_; }
+  uint64_t count() const { return (bytes_ + 63) >> kLineShift; }
+  Line& line(uint64_t number) { return lines_[number]; }
+  uint32_t* tags() { return tags_.get(); }
+  // The words of a line that belong to the allocation.
+  uint32_t words(uint64_t number) const {
+    const uint64_t rest = bytes_ - (number << kLineShift);
+    return rest >= 64 ? 16 : uint32_t((rest + 3) / 4);
+  }
+
+  // Cells of a line, made from its words where it had none in use; entries of records before
+  // `first` are long ago.
+  void expand(Line& l, uint32_t first);
+  void split(Line& l);  // to bytes
+  Cell* cells(const Line& l) { return block(l.cells & ~(kActive | kBytewise)); }
+  static uint32_t shift(const Line& l) { return (l.cells & kBytewise) ? 0 : 2; }
+  // Back to words: every cell is long ago.
+  static void collapse(Line& l) {
+    l.cells &= ~kActive;
+    l.write = l.read[0] = l.read[1] = 0;
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const;
+  };
+  static constexpr uint32_t kChunk = 1024;  // blocks
+  Cell* block(uint32_t number) { return chunks_[number / kChunk].get() + number % kChunk * 16; }
+  uint32_t new_blocks(uint32_t count);  // 1 or 4, of one chunk
+
+  uint64_t bytes_ = 0;
+  std::unique_ptr<Line[], Free> lines_;
+  std::unique_ptr<uint32_t[], Free> tags_;
+  std::vector<std::unique_ptr<Cell[], Free>> chunks_;
+  uint32_t next_ = 1;  // block 0 is none
+};
+
+}  // namespace tw::shadow
