@@ -132,9 +132,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
       warp.pc = block_code(warp, 0, 1);
     }
   }
-  filter = nullptr;
   if (observer != nullptr) observer->cta_begin(*this);
-  for (Warp& warp : warps) warp.filter = filter;
 }
 
 CtaState Cta::run(Worker& worker) {

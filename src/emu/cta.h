@@ -85,8 +85,7 @@ struct Cta {
   std::array<uint32_t, 3> index{};
   uint64_t linear = 0;
   Observer* observer = nullptr;
-  shadow::CtaFilter* filter = nullptr;  // the observer's, for kObserveFiltered
-  uint32_t threads = 0, live = 0;       // threads; those that have not exited
+  uint32_t threads = 0, live = 0;  // threads; those that have not exited
   std::vector<Warp> warps;
   AlignedBytes frames, shared, local;
   uint64_t shared_bytes = 0, local_bytes = 0;  // local: a thread

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "emu/filter_handlers.h"
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
 #include "emu/observe_handlers.h"
@@ -386,7 +387,7 @@ class Emitter {
         if (filter.regular) log.stride = uint32_t(shape.stride);
         filter.unit = filter.regular && site->bytes == 4 && shape.stride == 4;
       }
-      observe.run = d_.target.filter(filter);
+      observe.run = filter_target(d_.target).filter(filter);
     }
     observe.extra = own(site);
     out_->push_back(observe);
@@ -410,7 +411,7 @@ class Emitter {
     filter->b.low = filter->b.high = row_b.members.front().offset;
     fill(filter->a, filter->members_a, row_a, form_a);
     fill(filter->b, filter->members_b, row_b, form_b);
-    Op& op = push(d_.target.filter_row, row_a.members.front().site);
+    Op& op = push(filter_target(d_.target).row, row_a.members.front().site);
     op.a = offset(a_reg), op.b = offset(b_reg);
     op.extra = own(filter);
   }

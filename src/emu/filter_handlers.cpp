@@ -1,10 +1,11 @@
 // In front of observed loads and stores, for one instruction set: what shadow/filter.h lets a
 // handler decide by itself. Whatever a filter cannot settle goes to the observer (observe_read,
 // observe_write), lane masks, faults and all; so a filter may give up wherever it likes.
+#include "emu/filter_handlers.h"
+
 #include <cstring>
 
 #include "emu/cta.h"
-#include "emu/memory_handlers.h"
 #include "emu/observe_handlers.h"
 #include "shadow/filter.h"
 
@@ -35,15 +36,20 @@ TW_INLINE bool half_written(const WrittenView& w, uint64_t address, uint32_t str
       if (!w.all(address + i, kHalf * bytes < 64 ? kHalf * bytes : 64)) return false;
     return true;
   }
-  for (uint32_t l = 0; l < kHalf; ++l)
-    if (!w.all(address + l * stride, bytes)) return false;
-  return true;
+  // Aligned elements lie in one word of bits each.
+  const uint64_t wanted = (1ull << bytes) - 1;
+  uint64_t missing = 0;
+  for (uint32_t l = 0; l < kHalf; ++l) {
+    const uint64_t at = address + l * stride;
+    missing |= ~w.bits[at / 64] >> at % 64 & wanted;
+  }
+  return missing == 0;
 }
 
 // ---- shared memory ----
 
 template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
-  CtaFilter& f = *warp->filter;
+  CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t low = a[0] + uint32_t(op->imm);
@@ -87,17 +93,23 @@ TW_INLINE void log_lanes(CtaFilter& f, const LogSite& log, const uint32_t* a, ui
 }
 
 const Op* shared_read_lanes(TW_HANDLER_ARGS) {
-  CtaFilter& f = *warp->filter;
+  CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
   if (!f.open || !f.room_for_offsets() || !lanes_fit(a, offset, warp->active, bytes, f.bytes))
       [[unlikely]]
     return observe_read(op, frame, warp);
-  if (f.written.left != 0)
-    for (uint32_t left = warp->active; left != 0; left &= left - 1)
-      if (!f.written.all(a[__builtin_ctz(left)] + offset, bytes)) [[unlikely]]
-        return observe_read(op, frame, warp);
+  if (f.written.left != 0) {
+    const uint64_t wanted = (1ull << bytes) - 1;
+    uint64_t missing = 0;
+    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
+      const uint32_t at = a[__builtin_ctz(left)] + offset;
+      missing |= ~f.written.bits[at / 64] >> at % 64 & wanted;
+    }
+    if (missing != 0) [[unlikely]]
+      return observe_read(op, frame, warp);
+  }
   if (f.races) log_lanes(f, log, a, offset, warp);
   TW_NEXT;
 }
@@ -140,7 +152,7 @@ struct Stamps {
 
 // 32 lanes, each half-warp on 16 neighbouring words.
 const Op* shared_write_unit(TW_HANDLER_ARGS) {
-  CtaFilter& f = *warp->filter;
+  CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t low = a[0] + uint32_t(op->imm), high = a[kHalf] + uint32_t(op->imm);
@@ -164,7 +176,7 @@ const Op* shared_write_unit(TW_HANDLER_ARGS) {
 }
 
 const Op* shared_write_lanes(TW_HANDLER_ARGS) {
-  CtaFilter& f = *warp->filter;
+  CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
@@ -231,7 +243,7 @@ TW_INLINE bool half_tagged(const CtaFilter& f, const CtaFilter::Site& s, uint64_
 enum class Shape { uniform, broadcast, steps };
 
 template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
-  const CtaFilter& f = *warp->filter;
+  const CtaFilter& f = *warp->cta->observer->filter;
   const CtaFilter::Site& s = f.sites[op->site];
   const LogSite& log = site_of(op).log;
   const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
@@ -270,7 +282,7 @@ TW_INLINE bool lanes_inside(const CtaFilter::Site& s, const uint64_t* a, uint64_
 }
 
 const Op* global_read_lanes(TW_HANDLER_ARGS) {
-  const CtaFilter& f = *warp->filter;
+  const CtaFilter& f = *warp->cta->observer->filter;
   const CtaFilter::Site& s = f.sites[op->site];
   const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
   const uint64_t offset = uint64_t(op->imm);
@@ -286,7 +298,7 @@ const Op* global_read_lanes(TW_HANDLER_ARGS) {
 }
 
 template <bool kUniform> const Op* global_write(TW_HANDLER_ARGS) {
-  const CtaFilter::Site& s = warp->filter->sites[op->site];
+  const CtaFilter::Site& s = warp->cta->observer->filter->sites[op->site];
   const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
   const uint32_t bytes = site_of(op).log.bytes;
   if (!s.always || !lanes_inside(s, a, uint64_t(op->imm), kUniform ? 1 : warp->active, bytes))
@@ -297,7 +309,7 @@ template <bool kUniform> const Op* global_write(TW_HANDLER_ARGS) {
 }  // namespace
 
 const Op* filter_row(TW_HANDLER_ARGS) {
-  CtaFilter& f = *warp->filter;
+  CtaFilter& f = *warp->cta->observer->filter;
   const RowFilter& row = *static_cast<const RowFilter*>(op->extra);
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);

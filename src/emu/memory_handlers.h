@@ -52,17 +52,6 @@ struct DotRow {
 // nullptr if there is no fused handler for these forms.
 using DotHandlerTable = Handler (*)(AddressForm a, AddressForm b);
 
-// In front of a load or store that is observed through a filter (kObserveFiltered): reports it, or
-// shows that there is nothing to report. Op as of observe_access_handler. nullptr if there is none.
-struct FilterKey {
-  bool store = false;
-  bool shared = false;   // otherwise global or generic
-  bool uniform = false;  // one scalar address
-  bool regular = false;  // full mask, and AccessSite::log has a stride
-  bool unit = false;     // regular, and 4 bytes a lane without gaps
-};
-using FilterHandlerTable = Handler (*)(const FilterKey& key);
-
 // A run of independent f32 FMAs on lane slots: extra = FmaRow*.
 struct FmaTerm {
   uint32_t d, a, b, c;

@@ -37,7 +37,8 @@ enum ObservedEvents : uint8_t {
   // With kObserveAccesses, for observers that only count: the loads of a fused row come as one
   // access_row, not as accesses, and the row stays fused.
   kObserveRows = 8,
-  // With kObserveAccesses: accesses that Cta::filter shows to be of no interest are not reported.
+  // With kObserveAccesses: accesses that Observer::filter shows to be of no interest are not
+  // reported.
   kObserveFiltered = 16,
 };
 
@@ -110,8 +111,9 @@ struct BlockCount {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void cta_begin(Cta&) {}  // may set Cta::filter
-  virtual void cta_end(Cta&) {}    // every thread has exited (not called after a fault)
+  shadow::CtaFilter* filter = nullptr;  // kObserveFiltered: of the CTA whose observer this is
+  virtual void cta_begin(Cta&) {}       // may put another Observer in Cta::observer, for this CTA
+  virtual void cta_end(Cta&) {}         // every thread has exited (not called after a fault)
 
   // Returns the lanes whose access is carried out; the others read 0 and write nothing. The engine
   // faults on an access outside of every allocation, so an observer that wants the run to go on

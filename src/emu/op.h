@@ -25,10 +25,6 @@
 #define TW_TAIL_CALLS 0
 #endif
 
-namespace tw::shadow {
-struct CtaFilter;
-}
-
 namespace tw::emu {
 
 inline constexpr uint32_t kLanes = 32;
@@ -134,8 +130,7 @@ struct Warp {
   SiteCache* sites = nullptr;  // the worker's, indexed by Op::site
   uint8_t* shared = nullptr;   // the CTA's shared memory
   uint32_t shared_bytes = 0;
-  uint32_t index = 0;                   // in the CTA
-  shadow::CtaFilter* filter = nullptr;  // the CTA's
+  uint32_t index = 0;          // in the CTA
   uint32_t barrier = 0;        // which one the only path waits at (state barrier, no parked paths)
   uint32_t saved_mask = 0;     // lanes outside a guarded instruction
   uint32_t observed_mask = 0;  // lanes outside an access that the observer has cut

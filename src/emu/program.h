@@ -117,8 +117,6 @@ struct Target {
   const LaneRowHandlers* (*lane_row)(uint32_t row);
   Handler (*memory)(const MemoryKey&);
   Handler (*dot)(AddressForm, AddressForm);
-  Handler (*filter)(const FilterKey&);
-  Handler filter_row;  // extra = RowFilter*; op + 1 is the fused row, from op + 2 on its parts
 };
 const Target& host_target();  // the best this machine runs; TILEWRIGHT_TARGET overrides
 std::vector<const Target*> supported_targets();

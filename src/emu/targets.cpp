@@ -28,8 +28,6 @@ namespace tw::emu {
   std::span<const LaneRowHandlers> converthalf_lane_rows();     \
   Handler memory_handler(const MemoryKey& key);                 \
   Handler dot_handler(AddressForm a, AddressForm b);            \
-  Handler filter_handler(const FilterKey& key);                 \
-  const Op* filter_row(const Op* op, char* frame, Warp* warp);  \
   }
 
 #if TW_HAS_PORTABLE
@@ -64,12 +62,8 @@ template <const GroupFunction* kGroups> const LaneRowHandlers* lane_row(uint32_t
       NAME::special_lane_rows,    NAME::half_lane_rows,    NAME::compare_lane_rows,         \
       NAME::set_lane_rows,        NAME::convert_lane_rows, NAME::convertintfloat_lane_rows, \
       NAME::converthalf_lane_rows};                                                         \
-  constexpr Target kTarget_##NAME{#NAME,                                                    \
-                                  lane_row<kGroups_##NAME>,                                 \
-                                  NAME::memory_handler,                                     \
-                                  NAME::dot_handler,                                        \
-                                  NAME::filter_handler,                                     \
-                                  NAME::filter_row};
+  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler,    \
+                                  NAME::dot_handler};
 
 #if TW_HAS_PORTABLE
 TW_DEFINE_TARGET(portable)

@@ -96,9 +96,12 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
       }
       const uint32_t e = x.entry(a, lane);
       // The writer before stays where it is somebody else's and unordered: a later access may be
-      // ordered after one only.
+      // ordered after one only. So does a weak one before a strong one: a strong access races with
+      // it alone.
       const uint32_t old = cell.write[0];
-      cell.write[1] = old >= first && unordered(old) ? old : 0;
+      const bool kept =
+          old >= first && (unordered(old) || (a.strong && !x.records[old / 32].strong));
+      cell.write[1] = kept ? old : 0;
       cell.write[0] = e;
       if (a.type == AccessType::write) cell.read[0] = cell.read[1] = 0;
       continue;

@@ -173,6 +173,7 @@ class Races {
   // Lines of global memory (races_global.cpp).
   bool whole_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lane,
                   const WrittenView* written);
+  static bool unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes);
   void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lane,
                   const WrittenView* written);
   void tag(Lines& lines, uint64_t number, const WrittenView* written);

@@ -45,9 +45,30 @@ void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
         continue;
       }
     }
+    // Of many lanes that read one place two will do, if nobody has written it.
+    uint32_t last = lane;
+    while (last < 31 && ((left >> (last + 1)) & 1) && a.offsets[last + 1] == offset) ++last;
+    if (a.type == AccessType::read && last > lane + 1 && unwritten(x, lines, offset, a.bytes)) {
+      line_cells(x, lines, a, lane, written);
+      line_cells(x, lines, a, last, written);
+      left &= last == 31 ? 0 : ~0u << (last + 1);
+      continue;
+    }
     line_cells(x, lines, a, lane, written);
     left &= left - 1;
   }
+}
+
+// Whether nobody has written these bytes in this launch.
+bool Races::unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes) {
+  const Line& l = lines.line(offset >> kLineShift);
+  const uint32_t first = x.records.first();
+  if (!(l.cells & Lines::kActive)) return l.write >> 7 < first;
+  const uint32_t shift = Lines::shift(l);
+  const Cell* cell = lines.cells(l) + ((offset & 63) >> shift);
+  for (uint64_t at = 0; at < bytes; at += 1ull << shift, ++cell)
+    if (cell->write[0] / 32 >= first || cell->write[1] / 32 >= first) return false;
+  return true;
 }
 
 // False: the line needs cells.

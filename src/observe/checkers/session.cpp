@@ -133,6 +133,8 @@ uint8_t CheckSession::wanted(const emu::Launch& launch) {
 
 class CheckSession::Bound final : public emu::Observer {
  public:
+  Bound(CheckSession& session, std::shared_ptr<LaunchState> state)
+      : session_(session), state_(std::move(state)) {}
   Bound(CheckSession& session, const emu::Launch& launch, const emu::Program& program)
       : session_(session), state_(std::make_shared<LaunchState>()) {
     state_->key = &launch;
@@ -150,6 +152,12 @@ class CheckSession::Bound final : public emu::Observer {
   void cta_begin(emu::Cta& cta) override {
     session_.numbers_.push_back({state_, cta.linear});
     enter().cta_begin(cta);
+    CtaState& s = session_.state(cta);
+    if (!s.observer) {
+      s.observer = std::make_unique<Bound>(session_, state_);
+      s.observer->filter = &s.shared.filter;
+    }
+    cta.observer = s.observer.get();
   }
   void cta_end(emu::Cta& cta) override { enter().cta_end(cta); }
   uint32_t access(const emu::Access& a) override { return enter().access(a); }
@@ -259,7 +267,6 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   }
   filter.sites = now_->filters.data();
   filter.tag = &races_.order().generation();
-  cta.filter = &filter;
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;

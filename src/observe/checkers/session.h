@@ -124,8 +124,9 @@ class CheckSession final : public emu::ObserverSource {
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
-    uint32_t exited = 0;  // threads
-    uint32_t number = 0;  // index into numbers_
+    uint32_t exited = 0;                      // threads
+    uint32_t number = 0;                      // index into numbers_
+    std::unique_ptr<emu::Observer> observer;  // with this CTA's filter
   };
   struct SiteState {
     uint64_t low = 1, span = 0;  // where accesses fell last time

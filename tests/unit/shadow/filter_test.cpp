@@ -112,7 +112,7 @@ struct Verdict {
 
 TEST(Filter, SharedMemoryAgreesWithTheOracle) {
   uint32_t clean = 0, racing = 0;
-  for (uint32_t seed = 1; seed <= 1500; ++seed) {
+  for (uint32_t seed = 1; seed <= 800; ++seed) {
     constexpr uint64_t kBytes = 1024;
     Random random(seed);
     random.subwords = seed % 3 == 0;
@@ -154,7 +154,7 @@ TEST(Filter, SharedMemoryAgreesWithTheOracle) {
 
 TEST(Filter, GlobalMemoryAgreesWithTheOracle) {
   uint32_t clean = 0, racing = 0, passed = 0;
-  for (uint32_t seed = 1; seed <= 1500; ++seed) {
+  for (uint32_t seed = 1; seed <= 800; ++seed) {
     constexpr uint64_t kBytes = 1000;  // the last line is not whole
     Random random(seed);
     random.subwords = seed % 3 == 0;
