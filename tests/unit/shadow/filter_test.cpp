@@ -112,7 +112,7 @@ struct Verdict {
 
 TEST(Filter, SharedMemoryAgreesWithTheOracle) {
   uint32_t clean = 0, racing = 0;
-  for (uint32_t seed = 1; seed <= 800; ++seed) {
+  for (uint32_t seed = 1; seed <= 500; ++seed) {
     constexpr uint64_t kBytes = 1024;
     Random random(seed);
     random.subwords = seed % 3 == 0;
@@ -135,6 +135,13 @@ TEST(Filter, SharedMemoryAgreesWithTheOracle) {
       random.pattern(a, offsets, kBytes);
       a.warp = random.below(3);
       a.type = random.type(writes);
+      if (seed % 2 == 0) {  // no race: threads write words of their own, others read them later
+        a.type = epoch % 2 != 0 ? AccessType::write : AccessType::read;
+        if (a.type == AccessType::write) {
+          a.bytes = 4;
+          for (uint32_t l = 0; l < 32; ++l) offsets[l] = (a.warp * 32 + l) * 4;
+        }
+      }
       a.strong = a.type == AccessType::atomic;
       a.site = i;
       sites.push_back(std::make_unique<LogSite>());
@@ -154,7 +161,7 @@ TEST(Filter, SharedMemoryAgreesWithTheOracle) {
 
 TEST(Filter, GlobalMemoryAgreesWithTheOracle) {
   uint32_t clean = 0, racing = 0, passed = 0;
-  for (uint32_t seed = 1; seed <= 800; ++seed) {
+  for (uint32_t seed = 1; seed <= 500; ++seed) {
     constexpr uint64_t kBytes = 1000;  // the last line is not whole
     Random random(seed);
     random.subwords = seed % 3 == 0;
@@ -184,6 +191,14 @@ TEST(Filter, GlobalMemoryAgreesWithTheOracle) {
           for (uint64_t& o : offsets) o += c * 256 > 760 - 16 ? 736 : c * 240;
         a.warp = random.below(3);
         a.type = random.type(writes);
+        if (seed % 2 == 0) {  // no race: what is read is not what is written
+          if (a.type == AccessType::read) {
+            for (uint64_t& o : offsets) o %= 480;
+          } else {
+            a.type = AccessType::write, a.warp = 0, a.bytes = 4;
+            for (uint32_t l = 0; l < 32; ++l) offsets[l] = 480 + (c * 32 + l) * 4;
+          }
+        }
         a.strong = a.wide = a.type == AccessType::atomic;
         a.site = random.one_in(2) ? i : i % 3 + 100 * uint32_t(a.type) + 1000 * a.bytes;
         oracle.access(c, epochs[c], a);
