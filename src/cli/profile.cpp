@@ -5,6 +5,7 @@
 #include "cli/profile.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -97,6 +98,7 @@ int profile(const ProfileOptions& options) {
 
   std::ifstream file(records_file.path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
+  unlink(records_file.path.c_str());  // now: a signal may end us, as it ended the program
   const Result<report::Records> records = report::read_records(text, records_file.path);
   if (!records) return refuse(records.error());
   report::BuildOptions build{.program = options.run.program,

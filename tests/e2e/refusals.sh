@@ -142,6 +142,13 @@ for text in "the grid's size.y is 65536, at most 65535" "the grid's size.x is 0"
 done
 [[ $(wc -l <err.txt) == 6 ]] || { echo "FAIL: limits.cu: not one line for each"; cat err.txt; failures=$((failures + 1)); }
 
+# A program that dies of a signal leaves no records of the profile behind.
+mkdir temporary
+echo '#include <cstdlib>
+int main() { cudaFree(0); abort(); }' >dies.cu
+expect 134 '' env TMPDIR="$work/temporary" "$tilewright" profile dies.cu
+[[ -z $(ls temporary) ]] || { echo "FAIL: left in TMPDIR:"; ls temporary; failures=$((failures + 1)); }
+
 # stdout that takes nothing, streams that are closed.
 if [[ -e /dev/full ]]; then
   "$tilewright" model devices >/dev/full 2>err.txt
