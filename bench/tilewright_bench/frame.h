@@ -4,13 +4,11 @@
 //
 // How a figure comes about:
 //  - Cold caches: a case owns as many copies of its operands as it takes to exceed four times the
-//  L2;
-//    launch i uses copy i mod n.
+//    L2; launch i uses copy i mod n.
 //  - One sample = a CUDA graph of `inner` launches between two events, divided by `inner`, long
 //    enough (about 200 us) that the events' own resolution does not show.
 //  - All candidates of a case are sampled in rounds, each round in another order, so that clock and
-//  thermal
-//    drift hits them alike; the figure is the median, the spread is (p90 - p10) / median.
+//    thermal drift hits them alike; the figure is the median, the spread is (p90 - p10) / median.
 //  - A candidate is checked before it is timed; one that fails is reported, not timed.
 //
 // Only the toolkit is needed (cudart, cublas, cublasLt). Programs only: errors print and exit.

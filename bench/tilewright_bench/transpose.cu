@@ -1,10 +1,13 @@
 // tilewright-bench transpose: the library against the copy of the same bytes, cuBLAS geam and the
 // textbook step, over the suites below. Every candidate is checked, element by element, on the
 // device.
-//   squares   large squares of each element size           ragged   odd sizes, strips,
-//   sub-matrices, batches small     up to 1024 x 1024                             permute  image,
-//   attention, contraction layouts inplace   square and rectangular                        verify
-//   many odd shapes and alignments, checks only            ladder   every step of kernels/transpose
+//   squares   large squares of each element size
+//   ragged    odd sizes, strips, sub-matrices, batches
+//   small     up to 1024 x 1024
+//   permute   image, attention, contraction layouts
+//   inplace   square and rectangular
+//   verify    many odd shapes and alignments, checks only
+//   ladder    every step of kernels/transpose
 //   overhead  host time of a call beside a bare launch
 // Default: squares, ragged, small.
 #include <cublas_v2.h>

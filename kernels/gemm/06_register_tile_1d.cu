@@ -1,8 +1,7 @@
 // GEMM step 06: each thread computes eight rows of one column.
 //
 // Change:  a 64 x 64 tile of C is computed by 512 threads with eight sums each, eight k at a time;
-// an
-//          element of B is read from shared memory once for eight multiplications.
+//          an element of B is read from shared memory once for eight multiplications.
 // Why:     in steps 02 to 05 every FFMA needs two operands from shared memory, so its port, not the
 //          multipliers, sets the pace (shared_requests_ld per ffma). Here one B and eight A serve
 //          eight FFMAs, and the eight A are the same for the whole warp: broadcasts. Global loads

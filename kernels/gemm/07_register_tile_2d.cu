@@ -4,8 +4,7 @@
 //          shared memory for 64 multiplications. A thread's rows and columns are eight apart, so
 //          that neighbouring threads touch neighbouring words.
 // Why:     step 06 still reads nine values for eight FFMAs (shared_requests_ld per ffma); here it
-// is
-//          sixteen for 64. The global loads stay as they were.
+//          is sixteen for 64. The global loads stay as they were.
 // Expect:  m=256 n=256 k=256
 //   ffma                     16777216
 //   requests_ld              16384

@@ -1,13 +1,13 @@
 // The decoder's intermediate form: instructions matched to rows, operands resolved to registers and
 // constants, device functions inlined, one basic-block list. Lives only while a kernel is decoded.
 //
-// Phases (decode.cpp), each with what holds after it:
+// Phases (emit.cpp, decode), each with what holds after it:
 // - lower: every PTX instruction has become IR or an error; operand sizes fit the handlers
 // - simplify: no copies of single-definition registers, no instruction on constants alone
 // - flow: blocks, successors, immediate post-dominators
-// - analyse: every register is known uniform, affine over half-warps, or neither; valid under a
-// full
-//   mask
+// - analyse: every register is known uniform, affine over half-warps, or neither. Such a
+//   fact holds when all 32 lanes take part; analyse.cpp says what writes under part of the mask do
+//   to it
 // - allocate: every live register has a slot
 // - emit: Ops for both masks
 #pragma once

@@ -2,8 +2,7 @@
 // reconvergence needs no call stack. Two kinds cannot be inlined:
 //
 // - Functions that may call themselves, directly or through others (calls through a pointer count
-// as
-//   calls of every function whose address is taken and whose signature fits). Each is lowered once,
+//   as calls of every function whose address is taken and whose signature fits). Each is lowered once,
 //   behind the kernel's body, as a subroutine. An activation has a frame in the thread's local
 //   memory, at the stack pointer: where to return to, parameters, return values, local variables.
 //   The caller writes what it still needs of its own registers behind its frame, as a compiler

@@ -1,15 +1,15 @@
 // The list of lane rows: the instruction table's part whose bodies are pure functions of lane
 // values. A row is a struct with
 //   info            what the manual says (row.h)
-//   lane<T>(m, ...) the body for `.type` = T; lane2<D, S> with two types; masks(m, ...) on
-//   predicates
+//   lane<T>(m, ...) the body for `.type` = T
+//   lane2<D, S>     with two types; masks(m, ...) on predicates
 // and, where it pays or is needed,
-//   kOperandVariants  how many of kFixed get a handler for every mix of uniform and per-lane
-//   sources kSignless         signed `.type`s share the handlers of the unsigned ones kBitsOnly the
-//   same, and floats share those of integers: the row only moves values carry<T>          what a
-//   .cc form leaves in the condition code kReads            the Fields its body reads (others are
-//   cleared before the handler is chosen) kFixed            the Mods that get a compiled handler of
-//   their own; others go through Runtime
+//   kFixed            the Mods that get a compiled handler of their own; others go through Runtime
+//   kOperandVariants  how many of kFixed get one for every mix of uniform and per-lane sources
+//   kSignless         signed `.type`s share the handlers of the unsigned ones
+//   kBitsOnly         the same, and floats share those of integers: the row only moves values
+//   carry<T>          what a .cc form leaves in the condition code
+//   kReads            the Fields its body reads (others are cleared before a handler is chosen)
 // To add an instruction: write the struct in the rows_*.h of its kind and add its name below.
 //
 // Tested by tests/unit/isa and, over edge values, by tests/isa.

@@ -15,9 +15,9 @@ using ptx::Type;
 enum class Body : uint8_t {
   lane,     // a pure function of lane values, given in the row (`lane`)
   memory,   // ld, st, atom, red, ...: bodies in emu/memory_handlers*, event `access`
-  control,  // bra, ret, exit, call, ...: handled by the decoder and emu/control_handlers.cpp
+  control,  // bra, ret, exit, call, ...: handled by the decoder and emu/machine_handlers.cpp
   warp,     // shfl, vote, match, redux, ...: emu/warp_handlers.cpp
-  cta,      // bar, barrier, fence, ...: emu/cta_handlers.cpp
+  cta,      // bar, barrier, fence, ...: emu/machine_handlers.cpp
 };
 
 enum class Category : uint8_t {

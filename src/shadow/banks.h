@@ -8,13 +8,13 @@
 //  - A request is served in passes over groups of consecutive lanes: one group of 32 for 1-, 2- and
 //    4-byte accesses, 2 groups of 16 for 8 bytes, 4 groups of 8 for 16 bytes.
 //  - Loads only: if every lane has the address of lane^1, or every lane that of lane^2,
-//  neighbouring
+//    neighbouring
 //    groups merge (8 bytes: 1 group of 32; 16 bytes: 2 groups of 16).
 //  - Wavefronts of a group: the largest number of distinct words wanted in one bank. The request
 //    takes the sum. Bank conflicts as Nsight Compute counts them: wavefronts - groups.
 //
 // Partial masks: an inactive lane wants no word, sets no condition on merging, and a group without
-// an active lane takes no pass. That part is assumed; the measurements cover full masks.
+// an active lane takes no pass (tests/data/lane-masks-h200.tsv, every row equal).
 //
 // Addresses need not be aligned here: alignment is another checker's business.
 //

@@ -1,8 +1,8 @@
 // The file of results that a real GPU gave: written by tests/gpu/isa_expectations.cpp, read by
 // isa_test.cpp. Little-endian; standard library only.
 //   header   magic "TWISA1\0\0", u32 driver version, u32 cases, 64 bytes device name
-//   a case   u64 key, u8 ran (0: the driver refused the kernel), u8 bytes a result, u16 0, u32
-//   results,
+//   a case   u64 key, u8 ran (0: the driver refused the kernel), u8 bytes a result, u16 0,
+//            u32 results,
 //            then the results
 // The key is a hash of everything that decides the results (instruction, operand types, tuples), so
 // a case that has changed since is found to be missing rather than wrong.
