@@ -77,7 +77,9 @@ Result<int> check(const CheckCommand& command) {
   settings.leaks = command.leak_check == "full";
   Result<std::vector<report::Suppression>> rules = read_suppressions(command.suppressions);
   if (!rules) return rules.error();
-  const Result<Prepared> prepared = prepare(command.run);
+  RunOptions run = command.run;
+  run.host_lines = true;
+  const Result<Prepared> prepared = prepare(run);
   if (!prepared) return prepared.error();
   Result<Checked> checked = run_checked(*prepared, settings, command.run.timeout, Output::shown);
   if (!checked) return checked.error();

@@ -96,6 +96,7 @@ Result<Prepared> prepare(const RunOptions& options) {
   if (program.ends_with(".cu")) {
     CompileRequest request{
         .source = program, .flags = {}, .arch = spec->compute_major * 10 + spec->compute_minor};
+    if (options.host_lines) request.flags = {"-Xcompiler", "-g1,-fno-optimize-sibling-calls"};
     for (const std::string& flags : options.nvcc_flags) {
       const Result<std::vector<std::string>> words = split_words(flags);
       if (!words) return Error{.message = "--nvcc: " + words.error().message};

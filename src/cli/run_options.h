@@ -26,6 +26,7 @@ struct RunOptions {
   std::vector<std::string> nvcc_flags;  // each may hold several words
   std::string device_memory;
   bool order_any = false;
+  bool host_lines = false;  // compile with line numbers of the host code
 };
 
 void add_run_options(CLI::App& command, RunOptions& options);

@@ -1,17 +1,37 @@
 // Error queries and versions.
 #include "cudart/api.h"
+#include "cudart/host_observer.h"
 
 using namespace tw::cudart;
 
+namespace {
+
+void asked(cudaError_t last, int code) {
+  if (last == cudaSuccess) return;
+  if (HostObserver* observer = host_observer()) observer->error_asked(code);
+}
+
+}  // namespace
+
 cudaError_t cudaGetLastError() {
   const cudaError_t error = last_error();
+  asked(error, 0);
   last_error() = cudaSuccess;
   return error;
 }
 
-cudaError_t cudaPeekAtLastError() { return last_error(); }
-const char* cudaGetErrorName(cudaError_t error) { return error_name(error); }
-const char* cudaGetErrorString(cudaError_t error) { return error_text(error); }
+cudaError_t cudaPeekAtLastError() {
+  asked(last_error(), 0);
+  return last_error();
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  asked(error, int(error));
+  return error_name(error);
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  asked(error, int(error));
+  return error_text(error);
+}
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   return guarded(

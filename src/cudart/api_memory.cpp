@@ -3,6 +3,7 @@
 
 #include "cudart/api.h"
 #include "cudart/graph_memory.h"
+#include "cudart/host_observer.h"
 
 using namespace tw::cudart;
 using tw::emu::Allocation;
@@ -26,6 +27,12 @@ cudaError_t allocate(Context& context, void** pointer, size_t bytes, AllocationK
   return cudaSuccess;
 }
 
+cudaError_t invalid_free(void* pointer, bool host) {
+  if (HostObserver* observer = host_observer())
+    observer->invalid_free(reinterpret_cast<uint64_t>(pointer), host);
+  return cudaErrorInvalidValue;
+}
+
 // Frees the allocation that starts at `pointer` and is of one of the kinds.
 cudaError_t release(void* pointer, bool host) {
   if (pointer == nullptr) return cudaSuccess;
@@ -36,14 +43,14 @@ cudaError_t release(void* pointer, bool host) {
   }
   const std::optional<Located> located = locate(pointer);
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
-  if (!located || located->allocation.address != address) return cudaErrorInvalidValue;
+  if (!located || located->allocation.address != address) return invalid_free(pointer, host);
   const AllocationKind kind = located->allocation.kind;
   const bool right = host ? kind == AllocationKind::host
                           : kind == AllocationKind::device || kind == AllocationKind::managed;
   Context& context = *located->context;
   {
     const std::lock_guard lock(context.mutex);
-    if (!right || context.registered.count(pointer)) return cudaErrorInvalidValue;
+    if (!right || context.registered.count(pointer)) return invalid_free(pointer, host);
   }
   Runtime::get().scheduler.wait(context);  // a free waits for the device, as cudaFree does
   if (context.sticky() != cudaSuccess) return context.sticky();

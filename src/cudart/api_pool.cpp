@@ -5,6 +5,7 @@
 
 #include "cudart/api.h"
 #include "cudart/graph_memory.h"
+#include "cudart/host_observer.h"
 
 using namespace tw::cudart;
 
@@ -112,8 +113,10 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
     const std::optional<Located> located = locate(pointer);
     const uint64_t address = reinterpret_cast<uint64_t>(pointer);
     if (!located || located->allocation.address != address ||
-        located->allocation.kind != tw::emu::AllocationKind::device)
+        located->allocation.kind != tw::emu::AllocationKind::device) {
+      if (HostObserver* observer = host_observer()) observer->invalid_free(address, false);
       return cudaErrorInvalidValue;
+    }
     {
       Pools& pools = Pools::get();
       const std::lock_guard lock(pools.mutex);

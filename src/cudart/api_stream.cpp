@@ -4,6 +4,7 @@
 #include "cudart/api.h"
 #include "cudart/diagnose.h"
 #include "cudart/graph.h"
+#include "cudart/host_observer.h"
 
 namespace tw::cudart {
 
@@ -240,7 +241,10 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return with_event(handle, [](Context&, const std::shared_ptr<Event>& event) -> cudaError_t {
     if (event->capture) return cudaErrorCapturedEvent;
     const auto recording = Runtime::get().scheduler.last_recording(*event);
-    return !recording || recording->done ? cudaSuccess : cudaErrorNotReady;
+    if (recording && !recording->done) return cudaErrorNotReady;
+    if (HostObserver* observer = host_observer(); observer != nullptr && recording)
+      observer->host_waited_for(recording.get());
+    return cudaSuccess;
   });
 }
 

@@ -1,7 +1,10 @@
 #include "cudart/errors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
+
+#include "cudart/host_observer.h"
 
 namespace tw::cudart {
 namespace {
@@ -57,8 +60,27 @@ cudaError_t& last_error() {
 }
 
 cudaError_t note(cudaError_t error) {
-  if (error != cudaSuccess && error != cudaErrorNotReady) last_error() = error;
+  if (error != cudaSuccess && error != cudaErrorNotReady) [[unlikely]] {
+    last_error() = error;
+    // What a faulted kernel leaves behind comes back from every later call: it is told once, with
+    // the kernel.
+    const bool left_by_kernel =
+        error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
+        error == cudaErrorAssert ||
+        (error >= cudaErrorHardwareStackError && error <= cudaErrorLaunchFailure);
+    if (HostObserver* observer = host_observer(); observer != nullptr && !left_by_kernel)
+      observer->call_failed(int(error), error_name(error), error_text(error));
+  }
   return error;
+}
+
+namespace {
+std::atomic<HostObserver*> the_host_observer{nullptr};
+}
+
+HostObserver* host_observer() { return the_host_observer.load(std::memory_order_acquire); }
+void set_host_observer(HostObserver* observer) {
+  the_host_observer.store(observer, std::memory_order_release);
 }
 
 }  // namespace tw::cudart

@@ -2,10 +2,12 @@
 
 #include <signal.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>
 
+#include "cudart/host_observer.h"
 #include "cudart/runtime.h"
 
 namespace tw::cudart {
@@ -37,8 +39,19 @@ void on_segv(int number, siginfo_t* info, void* machine_context) {
                "allocation is (freed, or out of bounds)\n",
                info->si_addr);
     }
-    const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-    (void)ignored;
+    if (HostObserver* observer = host_observer()) {
+      bool writes = false;
+      uint64_t instruction = 0;
+#if defined(__x86_64__)
+      const auto& registers = static_cast<ucontext_t*>(machine_context)->uc_mcontext.gregs;
+      writes = (registers[REG_ERR] & 2) != 0;
+      instruction = uint64_t(registers[REG_RIP]);
+#endif
+      observer->host_fault(reinterpret_cast<uint64_t>(info->si_addr), writes, instruction);
+    } else {
+      const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+      (void)ignored;
+    }
   }
   if (previous.sa_flags & SA_SIGINFO) {
     if (previous.sa_sigaction != nullptr) {

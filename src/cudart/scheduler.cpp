@@ -4,6 +4,7 @@
 
 #include "cudart/diagnose.h"
 #include "cudart/errors.h"
+#include "cudart/host_observer.h"
 #include "cudart/runtime.h"
 
 namespace tw::cudart {
@@ -13,6 +14,33 @@ constexpr size_t kMaxQueued =
     1024;  // operations a stream; as on a GPU the host waits when it is full
 
 thread_local bool on_own_thread = false;
+
+HostObserver::StreamKind kind_of(const Stream& stream) {
+  return stream.legacy       ? HostObserver::StreamKind::legacy
+         : stream.blocking() ? HostObserver::StreamKind::blocking
+                             : HostObserver::StreamKind::other;
+}
+
+// The host has waited for a stream: once the body is through.
+template <class Tell> struct AfterWaiting {
+  Tell tell;
+  ~AfterWaiting() {
+    if (HostObserver* observer = host_observer(); observer != nullptr && !on_own_thread)
+      tell(*observer);
+  }
+};
+template <class Tell> AfterWaiting(Tell) -> AfterWaiting<Tell>;
+
+// Work that tells when it is carried out.
+std::function<cudaError_t()> told(HostObserver& observer, uint64_t operation, bool host_waits,
+                                  std::function<cudaError_t()> work) {
+  return [&observer, operation, host_waits, work = std::move(work)] {
+    observer.work_begin(operation);
+    const cudaError_t error = work();
+    observer.work_end(operation, host_waits);
+    return error;
+  };
+}
 
 }  // namespace
 
@@ -61,6 +89,13 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
   Operation operation;
   operation.kind = command.kind;
   operation.work = command.work;
+  HostObserver* const observer = host_observer();
+  if (observer != nullptr && command.work) {
+    // What a host function does, the host may know of.
+    operation.work = told(*observer, observer->submitted(stream.id, kind_of(stream)),
+                          command.kind == Command::Kind::host_function, command.work);
+    observer->submitted_end();
+  }
   if (command.kind == Command::Kind::kernel) {
     emu::Launch launch = command.launch;
     launch.stream = stream.id;
@@ -68,7 +103,9 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
       Lock lock(mutex_);
       launch.id = next_launch_++;
     }
+    if (observer != nullptr) observer->submitted(stream.id, kind_of(stream));
     Result<std::unique_ptr<emu::GridRun>> grid = stream.context->start(launch);
+    if (observer != nullptr) observer->submitted_end();
     if (!grid) {
       complain(fmt_error("kernel cannot run", grid.error()));
       return cudaErrorNotSupported;
@@ -80,7 +117,11 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
   if (stopping_) return cudaErrorCudartUnloading;
   if (command.kind == Command::Kind::record) {
     command.event->last = operation.recording = std::make_shared<Recording>();
+    if (observer != nullptr)
+      observer->recorded(operation.recording.get(), stream.id, kind_of(stream));
   } else if (command.kind == Command::Kind::wait) {
+    if (observer != nullptr && command.event->last)
+      observer->stream_waits(stream.id, kind_of(stream), command.event->last.get());
     if (!command.event->last || command.event->last->done)
       return cudaSuccess;  // nothing to wait for
     operation.recording = command.event->last;
@@ -89,7 +130,12 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
   return cudaSuccess;
 }
 
-cudaError_t Scheduler::run(Stream& stream, const std::function<cudaError_t()>& work) {
+cudaError_t Scheduler::run(Stream& stream, const std::function<cudaError_t()>& given) {
+  std::function<cudaError_t()> work = given;
+  if (HostObserver* observer = host_observer()) {
+    work = told(*observer, observer->submitted(stream.id, kind_of(stream)), true, given);
+    observer->submitted_end();
+  }
   Lock lock(mutex_);
   if (queued_ == 0) {
     lock.unlock();
@@ -109,6 +155,8 @@ cudaError_t Scheduler::run(Stream& stream, const std::function<cudaError_t()>& w
 }
 
 void Scheduler::wait(Stream& stream) {
+  const AfterWaiting after{
+      [&](HostObserver& observer) { observer.host_waited(stream.id, kind_of(stream)); }};
   Lock lock(mutex_);
   if (stream.legacy) {  // also for what the default stream would wait for
     const Context* context = stream.context;
@@ -133,6 +181,7 @@ void Scheduler::wait(Stream& stream) {
 }
 
 void Scheduler::wait(const Context& context) {
+  const AfterWaiting after{[](HostObserver& observer) { observer.host_waited_for_all(); }};
   Lock lock(mutex_);
   const uint64_t last = next_sequence_;
   waiters_++;
@@ -146,6 +195,7 @@ void Scheduler::wait(const Context& context) {
 }
 
 void Scheduler::wait(const Recording& recording) {
+  const AfterWaiting after{[&](HostObserver& observer) { observer.host_waited_for(&recording); }};
   Lock lock(mutex_);
   waiters_++;
   done_.wait(lock, [&] { return recording.done || stopping_; });
@@ -153,11 +203,19 @@ void Scheduler::wait(const Recording& recording) {
 }
 
 bool Scheduler::idle(Stream& stream) {
-  Lock lock(mutex_);
-  if (!stream.legacy) return stream.queue_.empty();
-  return std::all_of(streams_.begin(), streams_.end(), [&](const auto& s) {
-    return s->context != stream.context || (!s->legacy && !s->blocking()) || s->queue_.empty();
-  });
+  bool idle = true;
+  {
+    Lock lock(mutex_);
+    idle = stream.legacy ? std::all_of(streams_.begin(), streams_.end(),
+                                       [&](const auto& s) {
+                                         return s->context != stream.context ||
+                                                (!s->legacy && !s->blocking()) || s->queue_.empty();
+                                       })
+                         : stream.queue_.empty();
+  }
+  if (HostObserver* observer = host_observer(); observer != nullptr && idle)
+    observer->host_waited(stream.id, kind_of(stream));
+  return idle;
 }
 
 std::shared_ptr<Recording> Scheduler::last_recording(const Event& event) {

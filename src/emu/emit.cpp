@@ -181,6 +181,11 @@ class Emitter {
         if (observes(kObserveSync)) observe_sync(ir, op);
         out_->push_back(op);
         if (cut) push(observe_end_handler(), ir.site);
+        if (observes(kObserveSync) && static_cast<Builtin>(ir.builtin) == Builtin::mbarrier_wait) {
+          op.run = observe_mbarrier_handler(MbarrierAction::passed);
+          op.extra = nullptr;
+          if (ir.destinations > 0) out_->push_back(op);
+        }
         break;
       }
       case IrKind::nop: break;
@@ -458,8 +463,27 @@ class Emitter {
         observe.run = observe_converge_handler();
         observe.a = offset(members);
         observe.flags = scalar(members) ? kUniformA : 0u;
+        if (static_cast<Builtin>(ir.builtin) == Builtin::shuffle) {
+          out_->push_back(observe);
+          observe.run = observe_shuffle_handler();
+          observe.extra = op.extra;
+        }
         break;
       }
+      case Builtin::mbarrier_init:
+        observe.run = observe_mbarrier_handler(MbarrierAction::init);
+        break;
+      case Builtin::mbarrier_inval:
+        observe.run = observe_mbarrier_handler(MbarrierAction::invalidate);
+        break;
+      case Builtin::mbarrier_arrive:
+      case Builtin::mbarrier_arrive_drop:
+        observe.run = observe_mbarrier_handler(MbarrierAction::arrive);
+        break;
+      case Builtin::mbarrier_expect_tx:
+      case Builtin::mbarrier_complete_tx:
+        observe.run = observe_mbarrier_handler(MbarrierAction::transaction);
+        break;
       case Builtin::warp_sync: observe.run = observe_warp_sync_handler(); break;
       case Builtin::fence:
         observe.run = observe_fence_handler();

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "emu/lowering.h"
+#include "emu/shared_layout.h"
 #include "emu/windows.h"
 #include "isa/lane_rows.h"
 
@@ -96,11 +97,11 @@ static bool reads_reserved_shared(const ptx::Module& module) {
   return false;
 }
 
-Status Lowering::lay_out_shared() {
-  const std::vector<bool> used = variables_used(d_.module, d_.function);
-  module_shared_.assign(d_.module.variables.size(), 0);
-  if (reads_reserved_shared(d_.module)) reserved_shared_ = kReservedShared;
-  uint64_t at = reserved_shared_;
+SharedLayout shared_layout(const ptx::Module& module, const ptx::Function& kernel) {
+  const std::vector<bool> used = variables_used(module, kernel);
+  SharedLayout layout;
+  if (reads_reserved_shared(module)) layout.reserved = kReservedShared;
+  uint64_t at = layout.reserved;
   uint64_t dynamic_alignment = 16;
   auto place = [&](const ptx::Variable& v) {
     at = round_up(at, v.alignment);
@@ -108,34 +109,45 @@ Status Lowering::lay_out_shared() {
     at += v.bytes;
     return offset;
   };
-  for (size_t i = 0; i < d_.module.variables.size(); ++i) {
-    const ptx::Variable& v = d_.module.variables[i];
+  layout.module.assign(module.variables.size(), 0);
+  for (size_t i = 0; i < module.variables.size(); ++i) {
+    const ptx::Variable& v = module.variables[i];
     if (v.space != ptx::Space::shared || !used[i]) continue;
     if (v.bytes != 0)
-      module_shared_[i] = place(v);
+      layout.module[i] = place(v), layout.arrays.push_back({&v, layout.module[i]});
     else
       dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
-  kernel_shared_.assign(d_.function.variables.size(), 0);
-  for (size_t i = 0; i < d_.function.variables.size(); ++i) {
-    const ptx::Variable& v = d_.function.variables[i];
+  layout.kernel.assign(kernel.variables.size(), 0);
+  for (size_t i = 0; i < kernel.variables.size(); ++i) {
+    const ptx::Variable& v = kernel.variables[i];
     if (v.space != ptx::Space::shared) continue;
     if (v.bytes != 0)
-      kernel_shared_[i] = place(v);
+      layout.kernel[i] = place(v), layout.arrays.push_back({&v, layout.kernel[i]});
     else
       dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
-  shared_bytes_ = at;
-  dynamic_shared_ = round_up(at, dynamic_alignment);
+  layout.static_bytes = at;
+  layout.dynamic = round_up(at, dynamic_alignment);
   bool dynamic = false;
-  for (size_t i = 0; i < d_.module.variables.size(); ++i)
-    if (used[i] && d_.module.variables[i].space == ptx::Space::shared &&
-        d_.module.variables[i].bytes == 0)
-      module_shared_[i] = dynamic_shared_, dynamic = true;
-  for (size_t i = 0; i < d_.function.variables.size(); ++i)
-    if (d_.function.variables[i].space == ptx::Space::shared && d_.function.variables[i].bytes == 0)
-      kernel_shared_[i] = dynamic_shared_, dynamic = true;
-  if (dynamic) shared_bytes_ = dynamic_shared_;
+  for (size_t i = 0; i < module.variables.size(); ++i)
+    if (used[i] && module.variables[i].space == ptx::Space::shared &&
+        module.variables[i].bytes == 0)
+      layout.module[i] = layout.dynamic, dynamic = true;
+  for (size_t i = 0; i < kernel.variables.size(); ++i)
+    if (kernel.variables[i].space == ptx::Space::shared && kernel.variables[i].bytes == 0)
+      layout.kernel[i] = layout.dynamic, dynamic = true;
+  if (dynamic) layout.static_bytes = layout.dynamic;
+  return layout;
+}
+
+Status Lowering::lay_out_shared() {
+  SharedLayout layout = shared_layout(d_.module, d_.function);
+  module_shared_ = std::move(layout.module);
+  kernel_shared_ = std::move(layout.kernel);
+  shared_bytes_ = layout.static_bytes;
+  reserved_shared_ = layout.reserved;
+  dynamic_shared_ = layout.dynamic;
   return Unit{};
 }
 

@@ -56,7 +56,9 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
     if (have != 4 && have != 8)
       return error_at(in, fmt::format("register {} cannot hold an address",
                                       f.function->registers[base.reg].name));
-    p.address = resize(reg(r), have, bytes, false, have > bytes);
+    // A base below its memory comes back into it by the instruction's offset: clamped as a signed
+    // number, so that only what is far outside stays outside.
+    p.address = resize(reg(r), have, bytes, have > bytes, have > bytes);
     p.offset = o.offset;
   } else if (base.kind == OperandKind::integer) {
     p.address = constant(base.bits + uint64_t(o.offset));

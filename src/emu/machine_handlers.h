@@ -59,6 +59,23 @@ struct MachineOperands {
   AccessSpace space = AccessSpace::global;
 };
 
+// shfl: the lane whose value lane `l` gets for the operands b and c (manual, shfl.sync), or itself
+// with `in_range` unset.
+inline uint32_t shuffle_source(uint8_t operation, uint32_t l, uint32_t b, uint32_t c,
+                               bool& in_range) {
+  b &= 31;
+  const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
+  const uint32_t least = l & segment, most = least | (clamp & ~segment);
+  int32_t j = 0;
+  switch (operation) {
+    case isa::kOpUp: j = int32_t(l) - int32_t(b), in_range = j >= int32_t(most); break;
+    case isa::kOpDown: j = int32_t(l + b), in_range = j <= int32_t(most); break;
+    case isa::kOpBfly: j = int32_t(l ^ b), in_range = j <= int32_t(most); break;
+    default: j = int32_t(least | (b & ~segment)), in_range = j <= int32_t(most); break;
+  }
+  return in_range ? uint32_t(j) & 31 : l;
+}
+
 // Atomics by operation and type; nullptr if there is no such combination. Op::a is the address
 // slot, Op::imm its offset; MachineOperands::s[1], s[2] the values.
 Handler atomic_handler(uint8_t operation, ptx::Type type);

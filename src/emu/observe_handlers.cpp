@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "emu/cta.h"
+#include "emu/machine_handlers.h"
 
 namespace tw::emu {
 
@@ -118,14 +119,62 @@ template <bool kWaits> const Op* observe_barrier(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+// Lanes of one warp may name different sets: each set is told of its own.
 template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
   leave_vector_code();
-  const uint32_t members =
-      scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(warp->active)));
-  if constexpr (kSync)
-    warp->cta->observer->warp_sync(*warp->cta, *warp, op->site, members, warp->active);
-  else
-    warp->cta->observer->converge(*warp->cta, *warp, op->site, members, warp->active);
+  for (uint32_t left = warp->active; left != 0;) {
+    const uint32_t members =
+        scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(left)));
+    uint32_t set = left;
+    if (!(op->flags & kUniformA))
+      for (uint32_t rest = left; rest != 0; rest &= rest - 1)
+        if (scalar_or_lane(op, frame, op->a, kUniformA, uint32_t(__builtin_ctz(rest))) != members)
+          set &= ~(rest & -rest);
+    if constexpr (kSync)
+      warp->cta->observer->warp_sync(*warp->cta, *warp, op->site, members, set);
+    else
+      warp->cta->observer->converge(*warp->cta, *warp, op->site, members, set);
+    left &= ~set;
+  }
+  TW_NEXT;
+}
+
+// The arrays live in functions of their own (see `ask`).
+[[gnu::noinline]] void tell_shuffle(const Op* op, const char* frame, Warp* warp) {
+  leave_vector_code();
+  const MachineOperands& o = *static_cast<const MachineOperands*>(op->extra);
+  auto operand = [&](uint32_t i, uint32_t lane) {
+    return reinterpret_cast<const uint32_t*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane];
+  };
+  uint32_t members[kLanes];
+  uint8_t source[kLanes];
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    bool in_range = false;
+    source[l] = uint8_t(
+        shuffle_source(o.mods[isa::Field::operation], l, operand(1, l), operand(2, l), in_range));
+    members[l] = operand(o.sources - 1u, l);
+  }
+  warp->cta->observer->shuffle(*warp->cta, *warp, op->site, members, warp->active, source);
+}
+
+const Op* observe_shuffle(TW_HANDLER_ARGS) {
+  tell_shuffle(op, frame, warp);
+  TW_NEXT;
+}
+
+[[gnu::noinline]] void tell_mbarrier(const Op* op, const char* frame, Warp* warp,
+                                     MbarrierAction action) {
+  leave_vector_code();
+  uint32_t lanes = warp->active, offsets[kLanes];
+  if (action == MbarrierAction::passed) lanes &= *reinterpret_cast<const uint32_t*>(frame + op->d);
+  if (lanes == 0) return;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    offsets[l] = scalar_or_lane(op, frame, op->a, kUniformA, l) + uint32_t(op->imm);
+  warp->cta->observer->mbarrier(*warp->cta, *warp, op->site, action, lanes, offsets);
+}
+
+template <MbarrierAction kAction> const Op* observe_mbarrier(TW_HANDLER_ARGS) {
+  tell_mbarrier(op, frame, warp, kAction);
   TW_NEXT;
 }
 
@@ -192,6 +241,16 @@ Handler observe_barrier_handler(bool waits) {
 }
 Handler observe_warp_sync_handler() { return observe_members<true>; }
 Handler observe_converge_handler() { return observe_members<false>; }
+Handler observe_shuffle_handler() { return observe_shuffle; }
+Handler observe_mbarrier_handler(MbarrierAction action) {
+  switch (action) {
+    case MbarrierAction::init: return observe_mbarrier<MbarrierAction::init>;
+    case MbarrierAction::invalidate: return observe_mbarrier<MbarrierAction::invalidate>;
+    case MbarrierAction::arrive: return observe_mbarrier<MbarrierAction::arrive>;
+    case MbarrierAction::transaction: return observe_mbarrier<MbarrierAction::transaction>;
+    default: return observe_mbarrier<MbarrierAction::passed>;
+  }
+}
 Handler observe_fence_handler() { return observe_fence; }
 Handler observe_exit_handler(bool guarded) {
   return guarded ? observe_exit<true> : observe_exit<false>;

@@ -17,9 +17,11 @@ Handler observe_end_handler();
 Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
 Handler observe_warp_sync_handler();          // a = member mask
 Handler observe_converge_handler();           // a = member mask
-Handler observe_fence_handler();              // d = ordering, e = scope
-Handler observe_exit_handler(bool guarded);   // a = guard, kNegated
-Handler observe_row_handler();                // a = address slot, extra = AccessRow*
-Handler count_block_handler();                // imm = block
+Handler observe_shuffle_handler();            // a = member mask, extra = MachineOperands*
+Handler observe_mbarrier_handler(MbarrierAction action);  // a = offset slot, imm; d = predicate
+Handler observe_fence_handler();                          // d = ordering, e = scope
+Handler observe_exit_handler(bool guarded);               // a = guard, kNegated
+Handler observe_row_handler();                            // a = address slot, extra = AccessRow*
+Handler count_block_handler();                            // imm = block
 
 }  // namespace tw::emu

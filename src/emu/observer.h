@@ -44,6 +44,10 @@ enum ObservedEvents : uint8_t {
 
 enum class AccessKind : uint8_t { read, write, atomic };
 
+// What lanes do to an mbarrier object: a phase's arrivals hand over what came before them to those
+// that have seen the phase complete.
+enum class MbarrierAction : uint8_t { init, invalidate, arrive, transaction, passed };
+
 // What decode knows of an instruction that accesses memory; lives as long as the Program.
 struct AccessSite {
   uint32_t site = 0;  // index into Program::sites
@@ -131,6 +135,14 @@ class Observer {
   }
   // Lanes reach a shfl, vote, match, redux, ... that names `members`.
   virtual void converge(Cta&, Warp&, uint32_t /*site*/, uint32_t /*members*/, uint32_t /*lanes*/) {}
+  // Lanes are about to read the values of other lanes (after `converge`, for the same lanes).
+  // `source`: the lane that each reads, its own where the source is out of range.
+  virtual void shuffle(Cta&, Warp&, uint32_t /*site*/, const uint32_t* /*members*/,
+                       uint32_t /*lanes*/, const uint8_t* /*source*/) {}
+  // Before the action; `passed`: after a test of the phase, with the lanes for which it is over.
+  // `offset`: of each lane's object in shared memory.
+  virtual void mbarrier(Cta&, Warp&, uint32_t /*site*/, MbarrierAction, uint32_t /*lanes*/,
+                        const uint32_t* /*offset*/) {}
   virtual void fence(Cta&, Warp&, uint32_t /*site*/, uint8_t /*ordering*/, uint8_t /*scope*/,
                      uint32_t /*lanes*/) {}
   virtual void exit(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/) {}

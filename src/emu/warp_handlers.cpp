@@ -117,23 +117,12 @@ template <class F> void for_lanes(uint32_t lanes, F f) {
   uint32_t in_range = 0;
   for (uint32_t l = 0; l < kLanes; ++l) value[l] = lane_source<uint32_t>(o, frame, 0, l);
   for (uint32_t l = 0; l < kLanes; ++l) {
-    uint32_t b = lane_source<uint32_t>(o, frame, 1, l) & 31,
-             c = lane_source<uint32_t>(o, frame, 2, l);
-    uint32_t clamp = c & 31, segment = (c >> 8) & 31;
-    uint32_t least = l & segment, most = least | (clamp & ~segment);
-    int32_t j = 0;
     bool ok = false;
-    switch (o.mods[Field::operation]) {
-      case isa::kOpUp: j = int32_t(l) - int32_t(b), ok = j >= int32_t(most); break;
-      case isa::kOpDown: j = int32_t(l + b), ok = j <= int32_t(most); break;
-      case isa::kOpBfly: j = int32_t(l ^ b), ok = j <= int32_t(most); break;
-      default: j = int32_t(least | (b & ~segment)), ok = j <= int32_t(most); break;
-    }
-    if (!ok)
-      j = int32_t(l);
-    else
-      in_range |= 1u << l;
-    result[l] = value[uint32_t(j) & 31];
+    const uint32_t from =
+        shuffle_source(o.mods[Field::operation], l, lane_source<uint32_t>(o, frame, 1, l),
+                       lane_source<uint32_t>(o, frame, 2, l), ok);
+    in_range |= uint32_t(ok) << l;
+    result[l] = value[from];
   }
   uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
   for_lanes(lanes, [&](uint32_t l) { d[l] = result[l]; });

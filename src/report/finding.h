@@ -13,18 +13,29 @@ namespace tw::report {
 
 enum class Severity : uint8_t { note, warning, error };
 
+// A call on the host's stack.
+struct HostFrame {
+  std::string file;  // the program or library when it holds no line numbers
+  uint32_t line = 0;
+  std::string function;
+
+  bool operator==(const HostFrame&) const = default;
+};
+
 struct FindingSite {
   std::string file;  // the user's source, or the PTX when it was compiled without -lineinfo
   uint32_t line = 0;
-  std::string instruction;  // PTX text
-  std::string role;         // "write", "read", "barrier", "allocated here", ...
+  std::string instruction;  // PTX text; on the host the function called
+  std::string role;         // "write", "read", "barrier", "allocated", "freed", "launched", ...
+  bool host = false;        // in the host program: says whence, not what
+  std::vector<HostFrame> stack{};  // host: innermost first
 
   bool operator==(const FindingSite&) const = default;
 };
 
 // kind: oob-global oob-shared oob-local use-after-free misaligned | race-shared race-global |
 // uninit-shared uninit-global uninit-local | barrier-divergence invalid-sync deadlock |
-// host-access leak api-error
+// host-access invalid-free leak api-error kernel-fault
 struct Finding {
   uint64_t id = 0;  // in the order of first occurrence
   std::string kind;

@@ -47,6 +47,31 @@ void add_site(std::string& out, const FindingSite& site, const FindingsTextOptio
                      std::string(last > first + 1 ? last - first - 1 : 0, '~'), site.role, c.reset);
 }
 
+// Says where memory or a launch comes from; not where something goes wrong.
+bool is_aside(const FindingSite& s) {
+  return s.host && (s.role == "launched" || s.role == "allocated" || s.role == "freed");
+}
+
+std::string frame_text(const HostFrame& f) {
+  if (f.line == 0) return fmt::format("{} ({})", f.function, f.file);
+  return f.function.empty() ? fmt::format("{}:{}", f.file, f.line)
+                            : fmt::format("{}:{} ({})", f.file, f.line, f.function);
+}
+
+// "= allocated: prog.cu:12 (make), from prog.cu:40 (main)"; without `all`, only what lies above the
+// site, which has been shown.
+void add_calls(std::string& out, const FindingSite& site, bool all) {
+  size_t i = 0;
+  if (!all)
+    while (i < site.stack.size() && site.stack[i].line == 0) ++i;
+  if (!all) ++i;
+  if (i >= site.stack.size()) return;
+  out += fmt::format("      = {}: ", all ? site.role : "called from");
+  for (size_t first = i; i < site.stack.size(); ++i)
+    out += (i == first ? "" : ", from ") + frame_text(site.stack[i]);
+  out += '\n';
+}
+
 bool matches(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
@@ -135,22 +160,27 @@ std::string findings_text(const CheckResult& result, const FindingsTextOptions& 
   std::stable_sort(order.begin(), order.end(),
                    [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   std::string out;
-  bool without_lines = false;
+  bool without_lines = false, without_host_lines = false;
   for (const Finding* f : order) {
     out += fmt::format("{}{}: {}{}: {}{}\n", color_of(f->severity, c), severity_word(f->severity),
                        f->kind, c.reset, c.bold, f->message);
     out += c.reset;
     for (const FindingSite& s : f->sites) {
+      if (is_aside(s) && !f->kernel.empty()) continue;
       add_site(out, s, options, c);
       without_lines = without_lines || s.file.ends_with(".ptx");
+      without_host_lines = without_host_lines || (s.host && s.line == 0);
     }
     if (!f->kernel.empty()) out += fmt::format("      = kernel: {}\n", demangle(f->kernel));
     if (!f->where.empty()) out += fmt::format("      = first: {}\n", f->where);
     if (!f->allocation.empty()) out += fmt::format("      = memory: {}\n", f->allocation);
+    for (const FindingSite& s : f->sites)
+      if (s.host) add_calls(out, s, is_aside(s) && !f->kernel.empty());
     if (f->count > 1) out += fmt::format("      = seen {} times\n", f->count);
     if (!f->advice.empty()) out += fmt::format("      = help: {}\n", f->advice);
     out += '\n';
   }
+  if (without_host_lines) out += "note: compile with -g to see the lines of the host program\n";
   if (without_lines) out += "note: compile with -lineinfo to see source lines instead of PTX\n";
   return out + "tilewright: " + checked_line(result) + "\n";
 }

@@ -39,6 +39,8 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
 // ---- pipe: one JSON object a line ----
 
 std::string finding_line(const Finding& finding);
+// How often a finding has been seen; 0: it is none after all (an error that the program asked for).
+std::string count_line(uint64_t id, uint64_t count);
 // The final counts, at the end of the program; what is lost when it is killed are only these.
 std::string summary_line(const CheckResult& result);
 

@@ -13,9 +13,17 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const Finding& f) {
   Json sites = Json::array();
-  for (const FindingSite& s : f.sites)
-    sites.push_back(
-        {{"file", s.file}, {"line", s.line}, {"role", s.role}, {"instruction", s.instruction}});
+  for (const FindingSite& s : f.sites) {
+    Json site = {
+        {"file", s.file}, {"line", s.line}, {"role", s.role}, {"instruction", s.instruction}};
+    if (s.host) {
+      Json stack = Json::array();
+      for (const HostFrame& h : s.stack)
+        stack.push_back({{"file", h.file}, {"line", h.line}, {"function", h.function}});
+      site["stack"] = stack;
+    }
+    sites.push_back(std::move(site));
+  }
   return {{"id", f.id},
           {"kind", f.kind},
           {"tool", tool_of(f.kind)},
@@ -55,9 +63,13 @@ Finding finding_of(const Json& j) {
   f.where = j.value("first", "");
   f.allocation = j.value("allocation", "");
   f.count = j.value("count", uint64_t{1});
-  for (const Json& s : j.value("sites", Json::array()))
-    f.sites.push_back({s.value("file", ""), s.value("line", 0u), s.value("instruction", ""),
-                       s.value("role", "")});
+  for (const Json& s : j.value("sites", Json::array())) {
+    FindingSite site{s.value("file", ""), s.value("line", 0u), s.value("instruction", ""),
+                     s.value("role", ""), s.contains("stack")};
+    for (const Json& h : s.value("stack", Json::array()))
+      site.stack.push_back({h.value("file", ""), h.value("line", 0u), h.value("function", "")});
+    f.sites.push_back(std::move(site));
+  }
   return f;
 }
 
@@ -84,12 +96,13 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
           {{"id", f.kind},
            {"shortDescription", {{"text", std::string(tool_of(f.kind)) + ": " + f.kind}}}});
     }
-    auto location = [](const FindingSite& s) {
-      Json l = {{"physicalLocation", {{"artifactLocation", {{"uri", s.file}}}}},
-                {"message", {{"text", s.role}}}};
-      if (s.line != 0) l["physicalLocation"]["region"] = {{"startLine", s.line}};
+    auto place = [](const std::string& file, uint32_t line, const std::string& text) {
+      Json l = {{"physicalLocation", {{"artifactLocation", {{"uri", file}}}}},
+                {"message", {{"text", text}}}};
+      if (line != 0) l["physicalLocation"]["region"] = {{"startLine", line}};
       return l;
     };
+    auto location = [&](const FindingSite& s) { return place(s.file, s.line, s.role); };
     Json r = {{"ruleId", f.kind},
               {"level", severity_word(f.severity)},
               {"message", {{"text", f.message + ". " + f.advice + "."}}},
@@ -99,6 +112,15 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
     for (size_t i = 1; i < f.sites.size(); ++i) related.push_back(location(f.sites[i]));
     r["locations"] = locations;
     if (!related.empty()) r["relatedLocations"] = related;
+    Json stacks = Json::array();
+    for (const FindingSite& s : f.sites) {
+      if (s.stack.empty()) continue;
+      Json frames = Json::array();
+      for (const HostFrame& h : s.stack)
+        frames.push_back({{"location", place(h.file, h.line, h.function)}});
+      stacks.push_back({{"message", {{"text", s.role}}}, {"frames", frames}});
+    }
+    if (!stacks.empty()) r["stacks"] = stacks;
     results.push_back(r);
   }
   const Json driver = {{"name", "tilewright"}, {"version", tool_version}, {"rules", rules}};
@@ -114,6 +136,12 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
 
 std::string finding_line(const Finding& finding) {
   return dump({{"pid", uint64_t(getpid())}, {"finding", json_of(finding)}}, -1) + "\n";
+}
+
+std::string count_line(uint64_t id, uint64_t count) {
+  return dump({{"pid", uint64_t(getpid())}, {"counts", Json::array({Json::array({id, count})})}},
+              -1) +
+         "\n";
 }
 
 std::string summary_line(const CheckResult& result) {
@@ -164,6 +192,10 @@ void FindingsReader::line(std::string_view text) {
   }
 }
 
-CheckResult FindingsReader::result() const { return result_; }
+CheckResult FindingsReader::result() const {
+  CheckResult r = result_;
+  std::erase_if(r.findings, [](const Finding& f) { return f.count == 0; });
+  return r;
+}
 
 }  // namespace tw::report

@@ -32,6 +32,7 @@ void CtaOrder::begin(uint32_t cta, uint32_t threads) {
   fenced_threads_ = 0;
   pending_.clear();
   meetings_.clear();
+  mbarriers_.clear();
   converged_.assign(warps, {});
 }
 
@@ -90,6 +91,7 @@ void CtaOrder::barrier_all() {
   if (fenced_threads_ >= threads_) fenced_epoch_ = epoch_;
   fenced_threads_ = 0;
   meetings_.clear();
+  mbarriers_.clear();
 }
 
 void CtaOrder::barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes, bool waits) {
@@ -113,6 +115,34 @@ void CtaOrder::barrier_complete(uint32_t barrier) {
   for (const Known& k : m.here) add(m.view.local, k);
   auto v = std::make_shared<const View>(std::move(m.view));
   for (uint32_t thread : m.waiting) set_view(thread, v);
+}
+
+void CtaOrder::mbarrier_arrive(uint32_t object, uint32_t warp, uint32_t lanes) {
+  View& to = mbarriers_[object];
+  add(to.local, {warp, lanes, ++times_[warp]});
+  const View* last = nullptr;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const View* v = view(warp * 32 + uint32_t(__builtin_ctz(left))).get();
+    if (v != nullptr && v != last) merge(to, *v);
+    last = v;
+  }
+}
+
+void CtaOrder::mbarrier_passed(uint32_t object, uint32_t warp, uint32_t lanes) {
+  const auto it = mbarriers_.find(object);
+  if (it == mbarriers_.end()) return;
+  // Lanes that knew the same before know the same after.
+  ViewPtr before, after;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
+    if (!after || view(thread) != before) {
+      before = view(thread);
+      View v = before ? *before : View{};
+      merge(v, it->second);
+      after = std::make_shared<const View>(std::move(v));
+    }
+    set_view(thread, after);
+  }
 }
 
 void CtaOrder::warp_sync(uint32_t warp, uint32_t lanes) {

@@ -65,6 +65,10 @@ class CtaOrder {
   void barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes,
                       bool waits);  // a barrier of some threads
   void barrier_complete(uint32_t barrier);
+  // An mbarrier object: arrivals hand over what came before them to lanes that have seen a phase
+  // complete. Phases are not told apart: a lane knows of all arrivals so far.
+  void mbarrier_arrive(uint32_t object, uint32_t warp, uint32_t lanes);
+  void mbarrier_passed(uint32_t object, uint32_t warp, uint32_t lanes);
   void warp_sync(uint32_t warp, uint32_t lanes);  // complete
   void converge(uint32_t warp, uint32_t lanes);   // shfl, vote, ...: complete
   // Lanes `a` and `b` of a warp have converged since `time`.
@@ -108,7 +112,8 @@ class CtaOrder {
   std::vector<std::vector<Pending>>
       pending_;  // by thread: strong reads that a fence would turn into acquires
   std::unordered_map<uint32_t, Meeting> meetings_;
-  std::vector<std::vector<Known>> converged_;  // by warp: lanes that have met, and when
+  std::unordered_map<uint32_t, View> mbarriers_;  // by object; of this epoch
+  std::vector<std::vector<Known>> converged_;     // by warp: lanes that have met, and when
 };
 
 // Synchronisation objects (addresses of strong accesses) of a launch.

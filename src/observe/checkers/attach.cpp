@@ -29,8 +29,17 @@ struct Attached {
   CheckSettings settings;
   std::unique_ptr<CheckSession> session;
   pid_t process = 0;
+  int status = 0;  // of the program
 };
 Attached* attached = nullptr;  // never destroyed: kernels may run until the very end
+
+// After every exit handler and destructor of the program, which may free memory.
+[[gnu::destructor]] void at_end() {
+  if (attached == nullptr || attached->process != getpid()) return;  // a child made by fork
+  attached->session->finish(attached->status);
+  if (attached->settings.pipe >= 0)
+    write_all(attached->settings.pipe, report::summary_line(attached->session->result()));
+}
 
 }  // namespace
 
@@ -133,13 +142,11 @@ Result<CheckSession*> attached_session() {
   options.on_finding = [pipe](const report::Finding& f) {
     if (pipe >= 0) write_all(pipe, report::finding_line(f));
   };
+  options.on_count = [pipe](const report::Finding& f) {
+    if (pipe >= 0) write_all(pipe, report::count_line(f.id, f.count));
+  };
   attached = new Attached{*settings, std::make_unique<CheckSession>(std::move(options)), getpid()};
-  std::atexit([] {
-    if (attached->process != getpid()) return;  // a child made by fork
-    attached->session->finish();
-    if (attached->settings.pipe >= 0)
-      write_all(attached->settings.pipe, report::summary_line(attached->session->result()));
-  });
+  on_exit([](int status, void*) { attached->status = status; }, nullptr);
   return attached->session.get();
 }
 

@@ -109,6 +109,8 @@ void CheckSession::initcheck(Resolved& r) {
                 f.advice = "initialise the variable or every element of the array";
               }
               f.sites.push_back(place(r.a.site.site, "read"));
+              if (r.space == AccessSpace::global && r.shadow->allocated)
+                f.sites.push_back(host_site(*r.shadow->allocated, "allocated"));
             });
     }
   }

@@ -1,5 +1,6 @@
 // memcheck: bounds, alignment, freed memory.
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "emu/memory.h"
 #include "observe/checkers/session.h"
@@ -18,6 +19,19 @@ std::string name_of(const emu::Allocation& a) {
   return fmt::format("the allocation of {} bytes at {:#x}", a.bytes, a.address);
 }
 
+// Whether the process has a page there.
+bool mapped(uint64_t address) {
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(address / 4096 * 4096), 1, &resident) == 0;
+}
+
+// Device memory may begin right behind memory of the program: an index just below an array is one.
+bool beside_allocation(const emu::MemoryMap& memory, uint64_t address) {
+  constexpr uint64_t kNear = 1 << 20;
+  const std::optional<emu::Allocation> a = memory.nearest(address);
+  return a && a->address - kNear <= address && address < a->address + a->bytes + kNear;
+}
+
 const char* verb(AccessKind k) {
   return k == AccessKind::read ? "read" : k == AccessKind::write ? "write" : "atomic access";
 }
@@ -31,8 +45,20 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
   uint64_t bad = 0;
   for (uint32_t l = 0; l < emu::kLanes; ++l)
     bad |= (r.address[l] & (bytes - 1)) | (limit - bytes - r.address[l]) >> 63;
-  if (bad == 0 && bytes <= limit) return r.lanes;
+  const SharedBounds* array = r.space == AccessSpace::shared && now_->arrays != nullptr
+                                  ? &(*now_->arrays)[r.a.site.site]
+                                  : nullptr;
+  if (bad == 0 && bytes <= limit && (array == nullptr || array->array.empty())) return r.lanes;
   uint32_t good = 0;
+  if (array != nullptr && !array->array.empty()) {
+    for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
+      const uint32_t l = uint32_t(__builtin_ctz(left));
+      if (r.address[l] >= array->low && r.address[l] + bytes <= array->high) continue;
+      if (r.address[l] + bytes > limit || (r.address[l] & (bytes - 1)) != 0) continue;  // below
+      memcheck_array(r.a, *array, l, r.address[l]);
+      r.lanes &= ~(1u << l);
+    }
+  }
   for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
     const uint32_t l = uint32_t(__builtin_ctz(left));
     if (r.address[l] + bytes <= limit && (r.address[l] & (bytes - 1)) == 0)
@@ -41,6 +67,29 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
       memcheck_lane(r.a, r.space, l, r.address[l]);
   }
   return good;
+}
+
+// An access that was written for one array of the block and falls into another.
+void CheckSession::memcheck_array(const emu::Access& a, const SharedBounds& array, uint32_t lane,
+                                  uint64_t address) {
+  if (!(options_.tools & kMemcheck)) return;
+  const uint32_t bytes = a.site.bytes, site = a.site.site;
+  count("oob-shared", Severity::error, site, 1, 1, [&](Finding& f) {
+    const std::string& name = array.array;
+    const std::string where =
+        address < array.low ? fmt::format("{} bytes before '{}'", array.low - address, name)
+        : address >= array.high
+            ? fmt::format("{} bytes past the end of '{}'", address - array.high, name)
+            : fmt::format("across the end of '{}'", name);
+    f.message = fmt::format("{} of {} bytes {}, in the shared memory of another variable",
+                            verb(a.site.kind), bytes, where);
+    f.allocation = fmt::format("'{}' has {} bytes at {:#x} of the block's shared memory", name,
+                               array.high - array.low, array.low);
+    f.advice = "correct the index, or make the array larger";
+    f.where = fmt::format("{}, address {:#x}",
+                          thread_text(a.cta, a.warp.index * emu::kLanes + lane), address);
+    f.sites.push_back(place(site, verb(a.site.kind)));
+  });
 }
 
 void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32_t lane,
@@ -92,19 +141,35 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
   }
   // Freed memory?
   std::lock_guard lock(mutex_);
-  auto it = freed_.upper_bound(address);
-  if (it != freed_.begin()) {
-    const emu::Allocation& old = std::prev(it)->second;
-    if (address - old.address < old.bytes && !a.cta.state.memory->find(address)) {
-      count("use-after-free", Severity::error, site, 0, 1, [&](Finding& f) {
-        f.message =
-            fmt::format("{} of {} bytes in memory that has been freed", verb(a.site.kind), bytes);
-        f.allocation = fmt::format("{} bytes into {}", address - old.address, name_of(old));
-        f.advice = "free the memory after the last kernel that uses it";
-        fill(f);
-      });
-      return;
-    }
+  const Freed* old = freed_at(address);
+  if (old != nullptr && !a.cta.state.memory->find(address)) {
+    count("use-after-free", Severity::error, site, 0, 1, [&](Finding& f) {
+      f.message =
+          fmt::format("{} of {} bytes in memory that has been freed", verb(a.site.kind), bytes);
+      f.allocation = fmt::format("{} bytes into {}", address - old->allocation.address,
+                                 name_of(old->allocation));
+      f.advice = "free the memory after the last kernel that uses it";
+      fill(f);
+      if (old->freed) f.sites.push_back(host_site(*old->freed, "freed"));
+      if (old->allocated) f.sites.push_back(host_site(*old->allocated, "allocated"));
+    });
+    return;
+  }
+  if (!a.cta.state.memory->in_window(address) && !a.cta.state.memory->find(address) &&
+      mapped(address) && !beside_allocation(*a.cta.state.memory, address)) {
+    count("host-access", Severity::error, site, 0, 1, [&](Finding& f) {
+      f.message = fmt::format("{} of {} bytes of ordinary host memory by a kernel",
+                              verb(a.site.kind), bytes);
+      f.allocation = fmt::format(
+          "{:#x} is memory of the program itself: its stack, heap or "
+          "variables",
+          address);
+      f.advice =
+          "give the kernel a pointer from cudaMalloc, cudaMallocManaged or cudaMallocHost, and "
+          "copy the data";
+      fill(f);
+    });
+    return;
   }
   count("oob-global", Severity::error, site, 0, 1, [&](Finding& f) {
     std::optional<emu::Allocation> near = a.cta.state.memory->nearest(address);
@@ -125,6 +190,7 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
     f.allocation = text.empty() ? "there is no allocation" : name_of(*near);
     f.advice = "guard the access with the bounds of this array, or correct the index";
     fill(f);
+    if (near) add_allocated(f, near->address);
   });
 }
 

@@ -43,6 +43,7 @@ class CheckSession::Values final : public shadow::StoreValues {
 void CheckSession::racecheck(Resolved& r) {
   const emu::AccessSite& site = r.a.site;
   const bool shared = r.space == AccessSpace::shared;
+  if (!shared && now_->operation) touch(r);
   shadow::WarpAccess w;
   w.warp = r.a.warp.index;
   w.lanes = r.lanes;
@@ -163,6 +164,10 @@ void CheckSession::on_race(const shadow::Race& race) {
     }
     f.sites.push_back(place(*first.launch->program, race.first.site, word(race.first)));
     f.sites.push_back(place(*second.launch->program, race.second.site, word(race.second)));
+    if (!shared && racing_ != nullptr && racing_->shadow->allocated)
+      f.sites.push_back(host_site(*racing_->shadow->allocated, "allocated"));
+    if (kernels && first.launch->launched)
+      f.sites.push_back(host_site(*first.launch->launched, "launched"));
   });
 }
 

@@ -56,9 +56,15 @@ void CheckSession::count(const char* kind, Severity severity, uint32_t site, uin
   f.count = times;
   make(f);
   // Sites are source lines where the program says so: an unrolled loop is one site.
-  std::string a = f.sites.empty() ? "" : fmt::format("{}:{}", f.sites[0].file, f.sites[0].line);
-  std::string b = f.sites.size() < 2 ? "" : fmt::format("{}:{}", f.sites[1].file, f.sites[1].line);
+  auto line_of = [&](size_t i) {
+    return i >= f.sites.size() || f.sites[i].host
+               ? std::string()
+               : fmt::format("{}:{}", f.sites[i].file, f.sites[i].line);
+  };
+  std::string a = line_of(0), b = line_of(1);
   if (f.kind.starts_with("race") && b < a) std::swap(a, b);  // whichever came first
+  if (now_->launched) f.sites.push_back(host_site(*now_->launched, "launched"));
+  std::erase_if(f.sites, [](const report::FindingSite& s) { return s.host && s.stack.empty(); });
   const Key key{f.kernel + "\n" + f.kind, a + "\n" + b, 0, 0, uint8_t(severity)};
   auto [it, fresh] = keys_.try_emplace(key, findings_.size());
   if (!fresh) {
@@ -97,26 +103,9 @@ void CheckSession::add(Finding finding) {
 report::CheckResult CheckSession::result() const {
   std::lock_guard lock(mutex_);
   report::CheckResult r{findings_, summary_};
+  std::erase_if(r.findings, [](const Finding& f) { return f.count == 0; });
   r.checked.kernels = kernels_.size();
   return r;
-}
-
-void CheckSession::finish() {
-  if (!options_.leaks) return;
-  std::vector<Finding> leaks;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [address, s] : shadows_) {
-      if (s->allocation.kind == emu::AllocationKind::module) continue;
-      Finding f;
-      f.kind = "leak";
-      f.severity = Severity::warning;
-      f.message = fmt::format("{} bytes at {:#x} were never freed", s->allocation.bytes, address);
-      f.advice = "free it with cudaFree or cudaFreeHost";
-      leaks.push_back(std::move(f));
-    }
-  }
-  for (Finding& f : leaks) add(std::move(f));
 }
 
 // ---- launches ----
@@ -124,9 +113,13 @@ void CheckSession::finish() {
 uint8_t CheckSession::wanted(const emu::Launch& launch) {
   if (options_.select && !options_.select(emu::kernel_name(*launch.kernel))) {
     std::lock_guard lock(mutex_);
+    if (const auto operation = this_submission()) submitted_.erase(operation->number);
     ++summary_.unchecked_launches;
     return 0;
   }
+  HostStackPtr stack = host_stack();
+  std::lock_guard lock(mutex_);
+  launches_[launch.id] = {std::move(stack), this_submission()};
   return emu::kObserveAccesses | emu::kObserveSync |
          (options_.filtered ? emu::kObserveFiltered : 0);
 }
@@ -155,8 +148,8 @@ class CheckSession::Bound final : public emu::Observer {
     CtaState& s = session_.state(cta);
     if (!s.observer) {
       s.observer = std::make_unique<Bound>(session_, state_);
-      s.observer->filter = &s.shared.filter;
     }
+    s.observer->filter = s.every_access ? &s.closed : &s.shared.filter;
     cta.observer = s.observer.get();
   }
   void cta_end(emu::Cta& cta) override { enter().cta_end(cta); }
@@ -175,6 +168,14 @@ class CheckSession::Bound final : public emu::Observer {
   void converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
                 uint32_t lanes) override {
     enter().converge(cta, warp, site, members, lanes);
+  }
+  void shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const uint32_t* members,
+               uint32_t lanes, const uint8_t* source) override {
+    enter().shuffle(cta, warp, site, members, lanes, source);
+  }
+  void mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, emu::MbarrierAction action,
+                uint32_t lanes, const uint32_t* offset) override {
+    enter().mbarrier(cta, warp, site, action, lanes, offset);
   }
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes) override {
@@ -195,6 +196,31 @@ emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::
   ++summary_.launches;
   kernels_.insert(program.function->name);
   running_.push_back(std::make_unique<Bound>(*this, launch, program));
+  // Not by address: cudaDeviceReset takes programs away, and others come where they were.
+  const auto& shape = program.block_shape;
+  auto [arrays, fresh] = arrays_.try_emplace(fmt::format("{} {} {}x{}x{} {}", program.module->name,
+                                                         program.function->name, shape[0], shape[1],
+                                                         shape[2], program.sites.size()));
+  if (fresh) arrays->second = shared_bounds(program);
+  if (!arrays->second.empty()) running_.back()->state()->arrays = &arrays->second;
+  if (auto it = launches_.find(launch.id); it != launches_.end()) {
+    LaunchState& state = *running_.back()->state();
+    state.launched = std::move(it->second.stack);
+    if (!several_streams_ && it->second.operation)
+      submitted_.erase(it->second.operation->number);
+    else if (it->second.operation) {
+      state.operation = std::move(it->second.operation);
+      state.operation->launch = running_.back()->state();
+      state.operation->where = state.launched;
+      state.touched.assign(program.sites.size(), 0);
+      for (const auto& other : running_)
+        if (const auto& o = other->state()->operation; o && o != state.operation) {
+          o->beside.push_back(state.operation->number);
+          state.operation->beside.push_back(o->number);
+        }
+    }
+    launches_.erase(it);
+  }
   return running_.back().get();
 }
 
@@ -206,6 +232,7 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
   if (it == running_.end()) return;
   const std::shared_ptr<LaunchState> state = (*it)->state();
   now_ = state.get();
+  kernel_fault(fault);
   if (fault.kind == emu::FaultKind::deadlock && (options_.tools & kSynccheck)) {
     count("deadlock", Severity::error, 0, 1, 1, [&](Finding& f) {
       f.message = fault.message.substr(0, fault.message.find(':', fault.message.find(':') + 1));
@@ -239,6 +266,7 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
   running_.erase(it);
   last_cta_ = nullptr;
   now_ = nullptr;
+  if (state->operation) operation_done(state->operation);
   // Whatever starts after this launch comes after all it did; what runs beside it does not.
   if (running_.empty()) {
     numbers_.clear();
@@ -267,6 +295,13 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   }
   filter.sites = now_->filters.data();
   filter.tag = &races_.order().generation();
+  // The handlers do not know which array an access belongs to: where that matters, the first and
+  // the last block of a launch report every access to shared memory.
+  const emu::Dim3& grid = now_->launch.grid;
+  const bool edge = cta.linear == 0 || cta.linear + 1 == uint64_t(grid.x) * grid.y * grid.z;
+  s->closed.sites = filter.sites;
+  s->closed.tag = filter.tag;
+  s->every_access = now_->arrays != nullptr && edge && (options_.tools & kMemcheck) != 0;
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
@@ -279,25 +314,39 @@ void CheckSession::cta_end(emu::Cta& cta) {
 // ---- memory ----
 
 void CheckSession::allocated(const emu::Allocation& a) {
+  HostStackPtr stack = host_stack();
   std::lock_guard lock(mutex_);
   auto s = std::make_unique<Shadow>();
   s->allocation = a;
+  s->allocated = std::move(stack);
   s->tracked = a.kind == emu::AllocationKind::device;
   if (s->tracked && (options_.tools & kInitcheck)) s->written.reset(a.bytes);
   shadows_[a.address] = std::move(s);
   // What lay here before is no longer freed memory.
   auto it = freed_.lower_bound(a.address);
   if (it != freed_.begin() &&
-      std::prev(it)->second.address + std::prev(it)->second.bytes > a.address)
+      std::prev(it)->first + std::prev(it)->second.allocation.bytes > a.address)
     --it;
   while (it != freed_.end() && it->first < a.address + a.bytes) it = freed_.erase(it);
 }
 
 void CheckSession::freed(const emu::Allocation& a) {
+  HostStackPtr stack = host_stack();
   std::lock_guard lock(mutex_);
-  shadows_.erase(a.address);
-  freed_[a.address] = a;
+  Freed& f = freed_[a.address];
+  f = {a, nullptr, std::move(stack)};
+  if (auto it = shadows_.find(a.address); it != shadows_.end()) {
+    f.allocated = std::move(it->second->allocated);
+    shadows_.erase(it);
+  }
   if (freed_.size() > 4096) freed_.erase(freed_.begin());
+  for (auto& o : done_)
+    for (Touched& t : o->touched)
+      if (t.allocation == a.id) t = {};
+  for (auto& b : running_)
+    if (b->state()->operation)
+      for (Touched& t : b->state()->operation->touched)
+        if (t.allocation == a.id) t = {};
   for (auto& b : running_) b->state()->forget_sites();
 }
 
@@ -307,7 +356,16 @@ void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
   if (it == shadows_.begin()) return;
   Shadow& s = *std::prev(it)->second;
   const uint64_t offset = address - s.allocation.address;
-  if (offset >= s.allocation.bytes || !s.tracked || !(options_.tools & kInitcheck)) return;
+  if (offset >= s.allocation.bytes) return;
+  if (const auto& operation = this_work(); operation && several_streams_)
+    operation->touched.push_back({s.allocation.id,
+                                  0,
+                                  write ? emu::AccessKind::write : emu::AccessKind::read,
+                                  false,
+                                  offset,
+                                  std::min(offset + bytes, s.allocation.bytes),
+                                  {}});
+  if (!s.tracked || !(options_.tools & kInitcheck)) return;
   if (write) set_written(s.written.view, offset, std::min(bytes, s.allocation.bytes - offset));
 }
 

@@ -21,13 +21,17 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "emu/cta.h"
 #include "emu/observer.h"
+#include "observe/checkers/host_stack.h"
+#include "observe/checkers/shared_arrays.h"
 #include "report/finding.h"
 #include "shadow/races.h"
+#include "shadow/streams.h"
 
 namespace tw::observe {
 
@@ -48,6 +52,8 @@ struct CheckOptions {
   std::function<bool(const std::string& kernel)> select;
   // A finding when it first occurs; called by one thread at a time. Its count is still 1.
   std::function<void(const report::Finding&)> on_finding;
+  // The count of an earlier finding of the host side has changed; 0: it is none after all.
+  std::function<void(const report::Finding&)> on_count;
 };
 
 class CheckSession final : public emu::ObserverSource {
@@ -58,8 +64,30 @@ class CheckSession final : public emu::ObserverSource {
   // Adds a finding of the host side (API errors, leaks).
   void add(report::Finding finding);
   report::CheckResult result() const;
-  // The program is at its end: leaks.
-  void finish();
+  // The program is at its end, with this exit status: leaks; errors that it has seen.
+  void finish(int status);
+
+  // ---- the host side (host_calls.cpp); the thread that makes the call ----
+  // A CUDA call has failed. A finding unless the program asks for the error later, or ends with a
+  // status that says so.
+  void call_failed(int code, const char* name, const char* text);
+  // The program asks for an error: 0: this thread's last one; otherwise for the text of a code.
+  void error_asked(int code);
+  void invalid_free(uint64_t address, bool host);
+  void host_fault(uint64_t address, bool write, uint64_t instruction);
+
+  // ---- streams (stream_races.cpp): operations that nothing orders ----
+  // This thread submits an operation; a kernel is known by its start on this thread until the end.
+  uint64_t submitted(uint64_t stream, shadow::StreamKind kind);
+  void submitted_end();
+  // A copy or fill is carried out between the two, on this thread.
+  void work_begin(uint64_t operation);
+  void work_end(uint64_t operation, bool host_waits);
+  template <class F> void streams(F f) {
+    std::lock_guard lock(mutex_);
+    f(stream_order_);
+    drop_over();
+  }
 
   // ---- ObserverSource ----
   uint8_t wanted(const emu::Launch& launch) override;
@@ -83,6 +111,10 @@ class CheckSession final : public emu::ObserverSource {
   void barrier_complete(emu::Cta& cta, uint32_t barrier);
   void warp_sync(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members, uint32_t lanes);
   void converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members, uint32_t lanes);
+  void shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const uint32_t* members,
+               uint32_t lanes, const uint8_t* source);
+  void mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, emu::MbarrierAction action,
+                uint32_t lanes, const uint32_t* offset);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);
@@ -106,10 +138,15 @@ class CheckSession final : public emu::ObserverSource {
   // Of one allocation of device memory.
   struct Shadow {
     emu::Allocation allocation;
+    HostStackPtr allocated;
     shadow::Lines lines;  // empty until the first access under racecheck
     Written written;
     bool tracked =
         false;  // initcheck: only memory that nobody but device code and the runtime can write
+  };
+  struct Freed {
+    emu::Allocation allocation;
+    HostStackPtr allocated, freed;
   };
   // Lanes waiting in a warp for others they have named.
   struct Waiting {
@@ -121,6 +158,8 @@ class CheckSession final : public emu::ObserverSource {
   };
   struct CtaState {
     shadow::Races::Shared shared;
+    shadow::CtaFilter closed;               // lets nothing pass to the log
+    bool every_access = false;              // the handlers use it
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
@@ -132,13 +171,38 @@ class CheckSession final : public emu::ObserverSource {
     uint64_t low = 1, span = 0;  // where accesses fell last time
     Shadow* shadow = nullptr;
   };
+  // What an operation of a stream did to one allocation, at one place.
+  struct Touched {
+    uint64_t allocation = 0;  // its id; 0: freed since
+    uint32_t site = 0;
+    emu::AccessKind kind = emu::AccessKind::read;
+    bool strong = false;
+    uint64_t low = 0, high = 0;  // offsets; without bits: all of them
+    std::vector<uint64_t> bits;  // kernels: which bytes
+    bool overlaps(const Touched& other, uint64_t& offset) const;
+  };
+  struct LaunchState;
+  // Kept until the host has waited for it.
+  struct StreamOperation {
+    uint64_t number = 0;
+    shadow::StreamOrder::Stamp stamp;
+    HostStackPtr where;
+    std::shared_ptr<LaunchState> launch;  // kernels, once they run
+    std::vector<Touched> touched;
+    std::vector<uint64_t> beside;  // ran at the same time: their order is the Order's business
+    uint64_t bytes = 0;            // of the bits
+  };
   // A launch that runs, or has run while another goes on.
   struct LaunchState {
     const emu::Launch* key = nullptr;  // the engine's object; gone when the launch is over
     emu::Launch launch;
+    HostStackPtr launched;
+    std::shared_ptr<StreamOperation> operation;  // followed: several streams are in use
+    std::vector<uint32_t> touched;               // by site: the last index into operation->touched
     const emu::Program* program = nullptr;
     std::vector<SiteState> sites;
-    std::vector<shadow::CtaFilter::Site> filters;  // the same for the handlers
+    std::vector<shadow::CtaFilter::Site> filters;       // the same for the handlers
+    const std::vector<SharedBounds>* arrays = nullptr;  // by site; nullptr: none known
     std::unordered_map<uint64_t, size_t>
         quick;  // findings by kind, sites and severity, without strings
     void forget_sites() {
@@ -167,6 +231,8 @@ class CheckSession final : public emu::ObserverSource {
 
   // Each returns the lanes without fault.
   uint32_t memcheck_narrow(Resolved& r);
+  void memcheck_array(const emu::Access& a, const SharedBounds& array, uint32_t lane,
+                      uint64_t address);
   void memcheck_lane(const emu::Access& a, emu::AccessSpace space, uint32_t lane, uint64_t address);
   void racecheck(Resolved& r);
   void initcheck(Resolved& r);
@@ -178,6 +244,20 @@ class CheckSession final : public emu::ObserverSource {
                    bool sync);
   void leaves_others_waiting(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
                              const char* instead);
+
+  // Adds the place where the memory was allocated, if it is known.
+  void add_allocated(report::Finding& f, uint64_t address) const;
+  std::shared_ptr<StreamOperation> this_submission() const;  // of this thread; nullptr: none
+  std::shared_ptr<StreamOperation> this_work() const;
+  void touch(const Resolved& r);
+  void operation_done(const std::shared_ptr<StreamOperation>& operation);
+  void report_pair(const StreamOperation& first, const Touched& a, const StreamOperation& second,
+                   const Touched& b, uint64_t offset);
+  bool settled(const StreamOperation& o) const;
+  void drop_over();
+  void kernel_fault(const emu::Fault& fault);
+  void recount(uint64_t finding, int64_t by);
+  const Freed* freed_at(uint64_t address) const;
 
   // Counts a finding; `make` fills in the text when it is the first.
   void count(const char* kind, report::Severity severity, uint32_t site, uint32_t site2,
@@ -196,9 +276,29 @@ class CheckSession final : public emu::ObserverSource {
   const emu::Cta* last_cta_ = nullptr;  // of `state`
   CtaState* last_state_ = nullptr;
   std::map<uint64_t, std::unique_ptr<Shadow>> shadows_;  // by address
-  std::map<uint64_t, emu::Allocation> freed_;            // by address; what lay there last
+  std::map<uint64_t, Freed> freed_;                      // by address; what lay there last
+  struct Submitted {
+    HostStackPtr stack;
+    std::shared_ptr<StreamOperation> operation;
+  };
+  std::unordered_map<uint64_t, Submitted> launches_;  // by launch id, until it starts
+  shadow::StreamOrder stream_order_;
+  bool several_streams_ = false;
+  std::unordered_map<uint64_t, std::shared_ptr<StreamOperation>> submitted_;  // not finished
+  std::vector<std::shared_ptr<StreamOperation>> done_;  // finished; the host has not waited for it
+  uint64_t next_operation_ = 1;
+  // Errors of a thread that nobody has asked for yet.
+  struct Unasked {
+    uint64_t finding;
+    int code;
+    std::thread::id thread;
+  };
+  std::vector<Unasked> unasked_;
+  std::map<std::pair<std::string, std::vector<uint64_t>>, uint64_t>
+      failed_calls_;  // finding by error and stack
   std::vector<std::unique_ptr<Bound>> running_;
-  LaunchState* now_ = nullptr;  // whose hook runs
+  std::map<std::string, std::vector<SharedBounds>> arrays_;  // by kernel, see launch_begin
+  LaunchState* now_ = nullptr;                               // whose hook runs
   // CTAs are numbered through while any launch runs.
   struct CtaNumber {
     std::shared_ptr<LaunchState> launch;

@@ -118,7 +118,8 @@ void CheckSession::barrier_complete(emu::Cta& cta, uint32_t barrier) {
     }
   }
   if (options_.tools & kRacecheck) {
-    if (b.waiting_threads >= cta.live)
+    // A barrier with a count that threads have left behind orders only what they did before.
+    if (b.waiting_threads >= (b.required == 0 ? cta.live : cta.threads))
       races_.barrier_all(s.shared);
     else {
       races_.settle(s.shared);
@@ -217,6 +218,56 @@ void CheckSession::warp_sync(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint
 void CheckSession::converge(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t members,
                             uint32_t lanes) {
   named_lanes(cta, warp, site, members, lanes, false);
+}
+
+// Lanes that get the value of a lane that does not take part: it is undefined.
+void CheckSession::shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const uint32_t* members,
+                           uint32_t lanes, const uint8_t* source) {
+  if (!(options_.tools & kSynccheck)) return;
+  const uint32_t there = lanes_of(cta, warp) & ~warp.exited;
+  uint32_t bad = 0;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t l = uint32_t(__builtin_ctz(left));
+    if (!((members[l] & there) >> source[l] & 1) && source[l] != l) bad |= 1u << l;
+  }
+  if (bad == 0) return;
+  count(
+      "invalid-sync", Severity::warning, site, 2, uint64_t(__builtin_popcount(bad)),
+      [&](Finding& f) {
+        const uint32_t l = uint32_t(__builtin_ctz(bad)), from = source[l];
+        f.message =
+            fmt::format("lane {} reads the value of lane {}, which {}", l, from,
+                        (members[l] >> from) & 1 ? "is not there" : "the mask does not name");
+        f.advice =
+            "read only lanes that take part: name them in the mask, or give the shuffle the width "
+            "of the group";
+        f.where = thread_text(cta, warp.index * emu::kLanes + l);
+        f.sites.push_back(place(site, "undefined value"));
+      });
+}
+
+// The arrivals of a phase release what came before them, a test that finds it over acquires it.
+// Misuse is the engine's to find: it faults (kernel_fault).
+void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::MbarrierAction action,
+                            uint32_t lanes, const uint32_t* offset) {
+  if (!(options_.tools & kRacecheck)) return;
+  const bool arrive = action == emu::MbarrierAction::arrive;
+  if (!arrive && action != emu::MbarrierAction::passed) return;
+  CtaState& s = state(cta);
+  races_.settle(s.shared);
+  shadow::CtaOrder& order = s.shared.order;
+  // Lanes by object; nearly always one.
+  for (uint32_t left = lanes; left != 0;) {
+    const uint32_t object = offset[__builtin_ctz(left)];
+    uint32_t same = 0;
+    for (uint32_t rest = left; rest != 0; rest &= rest - 1)
+      if (offset[__builtin_ctz(rest)] == object) same |= rest & -rest;
+    if (arrive)
+      order.mbarrier_arrive(object, warp.index, same);
+    else
+      order.mbarrier_passed(object, warp.index, same);
+    left &= ~same;
+  }
 }
 
 void CheckSession::fence(emu::Cta& cta, emu::Warp& warp, uint32_t, uint8_t, uint8_t scope,

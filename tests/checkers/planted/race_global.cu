@@ -1,14 +1,20 @@
-// Races on global memory: the last block reads partial sums that nobody released, an atomic of
-// block scope across blocks, a stencil in place, two blocks that write one element, a flag without
-// acquire.
+// Races on global memory.
 //
-// expect: race-global @partial @total
-// expect: race-global @ticket @ticket
-// expect: race-global @in_place @in_place
-// expect: race-global @half @half
-// expect: race-global @produce @consume
+// expect: last_block: error race-global @partial @total
+// expect: tickets: error race-global @ticket @ticket
+// expect: in_place: error race-global @in_place @in_place
+// expect: shrink: error race-global @half @half
+// expect: flag: error race-global @produce @consume
+// expect: look_back: error race-global @aggregate @sum_up
+// expect: block_fence: error race-global @block_data @block_take
+// expect: split_k: error race-global @split_k @split_k
+// expect: bins: error race-global @plain_bin @atomic_bin
+// expect: done: note race-global @done @done
 #include "planted.h"
 
+namespace PLANTED {
+
+// The block that comes last adds up what the others have left.
 __global__ void last_block(const float* in, float* partial, unsigned* ticket, float* out) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
@@ -22,45 +28,142 @@ __global__ void last_block(const float* in, float* partial, unsigned* ticket, fl
   __syncthreads();
   if (last && threadIdx.x < gridDim.x) atomicAdd(out, partial[threadIdx.x]);  // @total
 }
+void last_block_case() {
+  unsigned* ticket = device_array<unsigned>(1);
+  last_block<<<8, 32>>>(device_array<float>(256), device_array<float>(8), ticket,
+                        device_array<float>(1));
+}
 
 __global__ void tickets(int* counter, int* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = BUG(atomicAdd_block, atomicAdd)(counter, 1);  // @ticket
 }
+void tickets_case() { tickets<<<4, 32>>>(device_array<int>(1), device_array<int>(4)); }
 
 __global__ void stencil(float* a, float* b, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i > 0 && i < n - 1) BUG(a, b)[i] = a[i - 1] + a[i + 1];  // @in_place
+}
+void in_place_case() {
+  stencil<<<4, 256>>>(device_array<float>(1024), device_array<float>(1024), 1024);
 }
 
 __global__ void shrink(const float* in, float* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (BUG(true, i < 256)) out[i % 256] = in[i] + i;  // @half
 }
+void shrink_case() { shrink<<<4, 128>>>(device_array<float>(512), device_array<float>(256)); }
 
-__global__ void produce_consume(int* data, int* flag, int* out) {
+__global__ void flag(int* data, int* ready, int* out) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) {
     *data = 42;  // @produce
     BUG(, __threadfence());
-    atomicExch(flag, 1);
+    atomicExch(ready, 1);
   } else {
-    while (atomicAdd(flag, 0) != 1) {
+    while (atomicAdd(ready, 0) != 1) {
     }
     BUG(, __threadfence());
     *out = *data;  // @consume
   }
 }
-
-int main() {
-  float *a = device_array<float>(1024), *b = device_array<float>(1024),
-        *out = device_array<float>(1024);
-  int *counter = device_array<int>(64), *numbers = device_array<int>(64);
-  unsigned* ticket = device_array<unsigned>(1);
-  cudaMemset(counter, 0, 64 * sizeof(int));
-  last_block<<<8, 32>>>(a, b, ticket, out);
-  tickets<<<4, 32>>>(counter, numbers);
-  stencil<<<4, 256>>>(a, b, 1024);
-  shrink<<<4, 128>>>(a, out);
-  produce_consume<<<2, 32>>>(numbers, counter + 32, numbers + 1);
-  return finish();
+void flag_case() {
+  flag<<<2, 32>>>(device_array<int>(1), device_array<int>(1), device_array<int>(1));
 }
+
+// A decoupled look-back: each block publishes its sum, later ones add up those before them.
+__global__ void look_back(const int* in, int* sums, int* state, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x, b = blockIdx.x;
+  s[t] = in[b * 64 + t];
+  __syncthreads();
+  if (t != 0) return;
+  int sum = 0;
+  for (int i = 0; i < 64; ++i) sum += s[i];
+  sums[b] = sum;  // @aggregate
+  BUG(__threadfence_block(), __threadfence());
+  atomicExch(&state[b], 1);
+  int before = 0;
+  for (int i = b - 1; i >= 0; --i) {
+    while (atomicAdd(&state[i], 0) == 0) {
+    }
+    __threadfence();
+    before += sums[i];  // @sum_up
+  }
+  out[b] = before + sum;
+}
+void look_back_case() {
+  int* state = device_array<int>(8);
+  cudaMemset(state, 0, 8 * sizeof(int));
+  look_back<<<8, 64>>>(device_array<int>(512), device_array<int>(8), state, device_array<int>(8));
+}
+
+// A fence of the block for data that goes to another one.
+__global__ void block_fence(float* tile, int* ready, float* out) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    tile[t] = float(t);  // @block_data
+    BUG(__threadfence_block(), __threadfence());
+    __syncthreads();
+    if (t == 0) atomicExch(ready, 1);
+  } else {
+    if (t == 0) {
+      while (atomicAdd(ready, 0) != 1) {
+      }
+      BUG(__threadfence_block(), __threadfence());
+    }
+    __syncthreads();
+    out[t] = tile[63 - t];  // @block_take
+  }
+}
+void block_fence_case() {
+  int* ready = device_array<int>(1);
+  block_fence<<<2, 64>>>(device_array<float>(64), ready, device_array<float>(64));
+}
+
+// A GEMM whose blocks share one tile of C along K.
+__global__ void split_k(const float* a, const float* b, float* c, int k) {
+  __shared__ float a_tile[8][8], b_tile[8][8];
+  const int x = threadIdx.x, y = threadIdx.y, k0 = blockIdx.z * 8;
+  a_tile[y][x] = a[y * k + k0 + x];
+  b_tile[y][x] = b[(k0 + y) * 8 + x];
+  __syncthreads();
+  float sum = 0;
+  for (int i = 0; i < 8; ++i) sum += a_tile[y][i] * b_tile[i][x];
+  BUG(c[y * 8 + x] += sum, atomicAdd(&c[y * 8 + x], sum));  // @split_k
+}
+void split_k_case() {
+  split_k<<<dim3(1, 1, 4), dim3(8, 8)>>>(device_array<float>(256), device_array<float>(256),
+                                         device_array<float>(64), 32);
+}
+
+// A histogram: one block counts without an atomic.
+__global__ void bins(const int* in, int* out) {
+  const int bin = in[blockIdx.x * 32 + threadIdx.x] & 15;
+  if (BUG(blockIdx.x == 0 && threadIdx.x == 3, false))
+    out[bin] = out[bin] + 1;  // @plain_bin
+  else
+    atomicAdd(&out[bin], 1);  // @atomic_bin
+}
+void bins_case() { bins<<<4, 32>>>(device_array<int>(128), device_array<int>(16)); }
+
+// Every block says the same.
+__global__ void done(const int* in, int* out) {
+  if (in[blockIdx.x * 32 + threadIdx.x] == 5) BUG(*out = 1, atomicExch(out, 1));  // @done
+}
+void done_case() { done<<<4, 32>>>(device_array<int>(128), device_array<int>(1)); }
+
+int program(const char* only) {
+  return run_cases({{"last_block", last_block_case},
+                    {"tickets", tickets_case},
+                    {"in_place", in_place_case},
+                    {"shrink", shrink_case},
+                    {"flag", flag_case},
+                    {"look_back", look_back_case},
+                    {"block_fence", block_fence_case},
+                    {"split_k", split_k_case},
+                    {"bins", bins_case},
+                    {"done", done_case}},
+                   only);
+}
+
+}  // namespace PLANTED

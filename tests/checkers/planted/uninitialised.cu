@@ -1,33 +1,63 @@
 // Reads of memory that nobody wrote: global, shared and local.
 //
-// expect: uninit-global @accumulate
-// expect: uninit-global @half_copied
-// expect: uninit-global @bytes
-// expect: uninit-global @gap
-// expect: uninit-shared @corner
-// expect: uninit-shared @tail
-// expect: uninit-shared @dynamic
-// expect: uninit-shared @guarded
-// expect: uninit-local @partly
+// expect: accumulate: error uninit-global @accumulate
+// expect: half_copied: error uninit-global @half_copied allocated=@half_allocated
+// expect: bytes: error uninit-global @bytes
+// expect: gap: error uninit-global @gap
+// expect: corners: error uninit-shared @corner
+// expect: tail: error uninit-shared @tail
+// expect: dynamic: error uninit-shared @dynamic
+// expect: guarded: error uninit-shared @guarded
+// expect: partly: error uninit-local @partly
+// expect: stack: error uninit-local @pop
+// expect: columns: error uninit-local @column
+// expect: switched: error uninit-local @switched
 #include "planted.h"
 
+namespace PLANTED {
+
 __global__ void accumulate(const float* in, float* out) {
-  out[threadIdx.x] += in[threadIdx.x];  // @accumulate
+  const float v = in[threadIdx.x];
+  out[threadIdx.x] += v;  // @accumulate
+}
+void accumulate_case() {
+  accumulate<<<1, 64>>>(device_array<float>(64), device_array<float>(64, BUG(false, true)));
 }
 
 __global__ void copy(const float* in, float* out) {
-  out[threadIdx.x] = in[threadIdx.x];  // @half_copied
+  const float v = in[threadIdx.x];  // @half_copied
+  out[threadIdx.x] = v;
+}
+void half_copied_case() {
+  float *half = device_array<float>(64, false), *out = device_array<float>(64);  // @half_allocated
+  cudaMemcpy(half, out, BUG(32, 64) * sizeof(float), cudaMemcpyDeviceToDevice);
+  copy<<<1, 64>>>(half, out);
 }
 
 __global__ void bytes(const unsigned char* in, unsigned char* out) {
-  out[threadIdx.x] = in[threadIdx.x];  // @bytes
+  const unsigned char v = in[threadIdx.x];  // @bytes
+  out[threadIdx.x] = v;
+}
+void bytes_case() {
+  unsigned char* raw = device_array<unsigned char>(64, false);
+  cudaMemset(raw, 1, BUG(61, 64));
+  bytes<<<1, 64>>>(raw, device_array<unsigned char>(64));
 }
 
 __global__ void fill_gaps(float* a) {
   if (BUG(threadIdx.x % 4 != 3, true)) a[threadIdx.x] = 1;
 }
-__global__ void sum(const float* a, float* out) { atomicAdd(out, a[threadIdx.x]); }  // @gap
+__global__ void sum(const float* a, float* out) {
+  const float v = a[threadIdx.x];  // @gap
+  atomicAdd(out, v);
+}
+void gap_case() {
+  float* gaps = device_array<float>(64, false);
+  fill_gaps<<<1, 64>>>(gaps);
+  sum<<<1, 64>>>(gaps, device_array<float>(1));
+}
 
+// The corners of a tile with a halo.
 __global__ void corners(const float* in, float* out) {
   __shared__ float s[10][10];
   const int x = threadIdx.x, y = threadIdx.y;
@@ -37,6 +67,9 @@ __global__ void corners(const float* in, float* out) {
   BUG(, if (x < 2 && y < 2) s[y * 9][x * 9] = 0);
   __syncthreads();
   out[y * 8 + x] = s[y][x] + s[y + 2][x + 2];  // @corner
+}
+void corners_case() {
+  corners<<<1, dim3(8, 8)>>>(device_array<float>(64), device_array<float>(64));
 }
 
 __global__ void tail(const float* in, float* out, int n) {
@@ -51,12 +84,16 @@ __global__ void tail(const float* in, float* out, int n) {
   }
   if (t == 0) *out = s[0];
 }
+void tail_case() { tail<<<1, 64>>>(device_array<float>(64), device_array<float>(1), 50); }
 
 __global__ void dynamic(const float* in, float* out) {
   extern __shared__ float buffer[];
   buffer[threadIdx.x * BUG(2, 1)] = in[threadIdx.x];
   __syncthreads();
   out[threadIdx.x] = buffer[63 - threadIdx.x];  // @dynamic
+}
+void dynamic_case() {
+  dynamic<<<1, 64, 128 * sizeof(float)>>>(device_array<float>(64), device_array<float>(64));
 }
 
 __global__ void guarded(const float* in, float* out, int n) {
@@ -69,6 +106,17 @@ __global__ void guarded(const float* in, float* out, int n) {
   __syncthreads();
   for (int j = 0; j < 32; j += 8) out[(y + j) * 32 + x] = s[x][y + j];  // @guarded
 }
+void guarded_case() {
+  guarded<<<1, dim3(32, 8)>>>(device_array<float>(1024), device_array<float>(1024), 30);
+}
+
+int* indices() {
+  std::vector<int> values(64);
+  for (int i = 0; i < 64; ++i) values[i] = i < 8 ? 0 : i - 8;
+  int* p = device_array<int>(64);
+  cudaMemcpy(p, values.data(), 64 * sizeof(int), cudaMemcpyHostToDevice);
+  return p;
+}
 
 __global__ void partly(const int* in, int* out) {
   int a[8];
@@ -76,28 +124,51 @@ __global__ void partly(const int* in, int* out) {
   for (int i = 0; i < n; ++i) a[(in[i] + i) & 7] = in[i];
   out[threadIdx.x] = a[in[8 + threadIdx.x] & 7];  // @partly
 }
+void partly_case() { partly<<<1, 32>>>(indices(), device_array<int>(32)); }
 
-int main() {
-  float* in = device_array<float>(4096);
-  float* fresh = device_array<float>(4096, BUG(false, true));
-  accumulate<<<1, 64>>>(in, fresh);
-  float *half = device_array<float>(64, false), *out = device_array<float>(4096);
-  cudaMemcpy(half, out, BUG(32, 64) * sizeof(float), cudaMemcpyDeviceToDevice);
-  copy<<<1, 64>>>(half, out);
-  unsigned char* raw = device_array<unsigned char>(64, false);
-  cudaMemset(raw, 1, BUG(61, 64));
-  bytes<<<1, 64>>>(raw, reinterpret_cast<unsigned char*>(out));
-  float* gaps = device_array<float>(64, false);
-  fill_gaps<<<1, 64>>>(gaps);
-  sum<<<1, 64>>>(gaps, out);
-  corners<<<1, dim3(8, 8)>>>(in, out);
-  tail<<<1, 64>>>(in, out, 50);
-  dynamic<<<1, 64, 128 * sizeof(float)>>>(in, out);
-  guarded<<<1, dim3(32, 8)>>>(in, out, 30);
-  std::vector<int> zeros(64);
-  int *numbers = device_array<int>(64), *result = device_array<int>(64);
-  for (int i = 0; i < 64; ++i) zeros[i] = i < 8 ? 0 : i - 8;
-  cudaMemcpy(numbers, zeros.data(), 64 * sizeof(int), cudaMemcpyHostToDevice);
-  partly<<<1, 32>>>(numbers, result);
-  return finish();
+// A walk that pops one element more than was pushed.
+__global__ void stack(const int* in, int* out, int pops) {
+  int items[16];
+  int top = 8;
+  for (int i = 0; i < 4; ++i) items[top + (in[i] & 1)] = i, ++top;
+  int sum = 0;
+  for (int i = 0; i < pops; ++i) sum += items[--top];  // @pop
+  out[threadIdx.x] = sum;
 }
+void stack_case() { stack<<<1, 32>>>(indices(), device_array<int>(32), BUG(5, 4)); }
+
+// A register tile of which only the columns inside of the matrix were loaded.
+__global__ void columns(const float* in, float* out, int n) {
+  float tile[8];
+  for (int i = 0; i < n; ++i) tile[i] = in[threadIdx.x + i];
+  float sum = 0;
+  for (int i = 0; i < BUG(8, n); ++i) sum += tile[i];  // @column
+  out[threadIdx.x] = sum;
+}
+void columns_case() { columns<<<1, 32>>>(device_array<float>(64), device_array<float>(32), 6); }
+
+__global__ void switched(const int* in, int* out) {
+  int choice[4];
+  for (int i = 0; i < 4; ++i)
+    if (BUG(in[8 + i] != 2, true)) choice[i] = in[8 + i] * 3;
+  out[threadIdx.x] = choice[threadIdx.x & 3];  // @switched
+}
+void switched_case() { switched<<<1, 32>>>(indices(), device_array<int>(32)); }
+
+int program(const char* only) {
+  return run_cases({{"accumulate", accumulate_case},
+                    {"half_copied", half_copied_case},
+                    {"bytes", bytes_case},
+                    {"gap", gap_case},
+                    {"corners", corners_case},
+                    {"tail", tail_case},
+                    {"dynamic", dynamic_case},
+                    {"guarded", guarded_case},
+                    {"partly", partly_case},
+                    {"stack", stack_case},
+                    {"columns", columns_case},
+                    {"switched", switched_case}},
+                   only);
+}
+
+}  // namespace PLANTED

@@ -97,5 +97,37 @@ TEST(Findings, Suppressions) {
   EXPECT_THAT(bad.error().to_string(), HasSubstr("s.txt:2"));
 }
 
+TEST(Findings, HostSitesKeepTheirStacks) {
+  Finding leak;
+  leak.kind = "leak";
+  leak.message = "64 bytes were never freed";
+  leak.sites = {{"prog.cu",
+                 12,
+                 "cudaMalloc",
+                 "allocated",
+                 true,
+                 {{"prog.cu", 12, "make"}, {"prog.cu", 40, "main"}}}};
+  FindingsReader reader;
+  reader.read(finding_line(leak));
+  const CheckResult r = reader.result();
+  ASSERT_EQ(r.findings.size(), 1u);
+  EXPECT_EQ(r.findings[0].sites, leak.sites);
+  EXPECT_THAT(findings_text(r, {}), HasSubstr("= called from: prog.cu:40 (main)\n"));
+  const auto sarif = nlohmann::json::parse(findings_sarif(r, "1.0"));
+  EXPECT_EQ(sarif["runs"][0]["results"][0]["stacks"][0]["frames"].size(), 2u);
+}
+
+TEST(Findings, ACountOfZeroTakesAFindingBack) {
+  Finding f;
+  f.kind = "api-error";
+  FindingsReader reader;
+  reader.read(finding_line(f));
+  EXPECT_EQ(reader.result().findings.size(), 1u);
+  reader.read(count_line(0, 0));
+  EXPECT_EQ(reader.result().findings.size(), 0u);
+  reader.read(count_line(0, 2));
+  EXPECT_EQ(reader.result().findings[0].count, 2u);
+}
+
 }  // namespace
 }  // namespace tw::report
