@@ -1,5 +1,6 @@
 // Races on global memory.
 //
+// not-G: tickets bins
 // expect: last_block: error race-global @partial @total
 // expect: tickets: error race-global @ticket @ticket
 // expect: in_place: error race-global @in_place @in_place

@@ -1,19 +1,23 @@
 // One mistake in each step of kernels/transpose: what a reader of the ladder is likely to get wrong
 // there. The kernels are the steps' own, cut down to the lines that matter.
 //
-// expect: oob-global @copy_guard
-// expect: oob-global @naive_guard
-// expect: race-shared @tiled_write @tiled_read
-// allow: uninit-shared @tiled_read
-// expect: uninit-shared @padded_read
-// expect: uninit-shared @xor_read
-// expect: oob-global @vector_load
-// expect: race-shared @vector_write @vector_read
-// allow: uninit-shared @vector_read
-// expect: misaligned @chosen_load
+// expect: copy: error oob-global @copy_guard
+// expect: naive: error oob-global @naive_guard
+// allow: naive: error race-global @naive_read @naive_guard
+// allow: naive: note race-global @naive_read @naive_guard
+// expect: tiled: error race-shared @tiled_write @tiled_read
+// allow: tiled: error uninit-shared @tiled_read
+// expect: padded: error uninit-shared @padded_read
+// expect: xor: error uninit-shared @xor_read
+// expect: vector: error oob-global @vector_load
+// expect: vector_tile: error race-shared @vector_write @vector_read
+// allow: vector_tile: error uninit-shared @vector_read
+// expect: chosen: error misaligned @chosen_load
 #include <cstdint>
 
 #include "planted.h"
+
+namespace PLANTED {
 
 constexpr int kTile = 32, kRows = 8;
 
@@ -28,8 +32,8 @@ __global__ void naive(const float* in, float* out, int m, int n) {
   const int x = blockIdx.x * kTile + threadIdx.x, y = blockIdx.y * kTile + threadIdx.y;
   for (int j = 0; j < kTile; j += kRows) {
     const int row = BUG(x, y + j), col = BUG(y + j, x);
-    const float value = row < m && col < n ? in[row * n + col] : 0;
-    if (y + j < m && x < n) out[col * m + row] = value;  // @naive_guard
+    const float value = row < m && col < n ? in[row * n + col] : 0;  // @naive_read
+    if (y + j < m && x < n) out[col * m + row] = value;              // @naive_guard
   }
 }
 
@@ -112,18 +116,34 @@ void launch_chosen(const float* in, float* out, int m, int n) {
     chosen_ragged<<<m, n>>>(in, out, m, n);
 }
 
-int main() {
-  const dim3 block(kTile, kRows);
-  float* in = device_array<float>(64 * 64);
-  copy<<<3, 256>>>(in, device_array<float>(700), 700);
-  naive<<<dim3(2, 3), block>>>(in, device_array<float>(65 * 45), 65, 45);
-  tiled<<<dim3(2, 2), block>>>(in, device_array<float>(64 * 64), 64, 64);
-  padded<<<dim3(2, 2), block>>>(in, device_array<float>(64 * 64), 64, 64);
-  swizzled<<<dim3(2, 2), block>>>(in, device_array<float>(64 * 64), 40, 40, 64);
+const dim3 block(kTile, kRows);
+const float* input() { return device_array<float>(64 * 64); }
+void copy_case() { copy<<<3, 256>>>(input(), device_array<float>(700), 700); }
+void naive_case() { naive<<<dim3(2, 3), block>>>(input(), device_array<float>(65 * 45), 65, 45); }
+void tiled_case() { tiled<<<dim3(2, 2), block>>>(input(), device_array<float>(64 * 64), 64, 64); }
+void padded_case() { padded<<<dim3(2, 2), block>>>(input(), device_array<float>(64 * 64), 64, 64); }
+void xor_case() {
+  swizzled<<<dim3(2, 2), block>>>(input(), device_array<float>(64 * 64), 40, 40, 64);
+}
+void vector_case() {
   vectorised<<<1, 32>>>(device_array<unsigned char>(15 * 48 + 40),
                         device_array<unsigned char>(48 * 16), 16, 40, 48);
-  uint32_t *words = device_array<uint32_t>(64), *swapped = device_array<uint32_t>(64);
-  vectorised_tile<<<1, 64>>>(words, swapped);
-  launch_chosen(in, device_array<float>(8 * 10), 8, 10);
-  return finish();
 }
+void vector_tile_case() {
+  vectorised_tile<<<1, 64>>>(device_array<uint32_t>(64), device_array<uint32_t>(64));
+}
+void chosen_case() { launch_chosen(input(), device_array<float>(8 * 10), 8, 10); }
+
+int program(const char* only) {
+  return run_cases({{"copy", copy_case},
+                    {"naive", naive_case},
+                    {"tiled", tiled_case},
+                    {"padded", padded_case},
+                    {"xor", xor_case},
+                    {"vector", vector_case},
+                    {"vector_tile", vector_tile_case},
+                    {"chosen", chosen_case}},
+                   only);
+}
+
+}  // namespace PLANTED

@@ -53,8 +53,8 @@ void explicit_nodes(int* out) {
   void* address = nullptr;
   CHECK(cudaGraphMemAllocNodeGetParams(allocation, &got));
   CHECK(cudaGraphMemFreeNodeGetParams(freed, &address));
-  printf("nodes agree: %d\n", got.dptr == wanted.dptr && address == wanted.dptr &&
-                                  got.bytesize == wanted.bytesize);
+  printf("nodes agree: %d\n",
+         got.dptr == wanted.dptr && address == wanted.dptr && got.bytesize == wanted.bytesize);
   cudaGraphExec_t exec;
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CHECK(cudaGraphDestroy(graph));
