@@ -16,7 +16,7 @@ Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec,
   uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes
                    : spec.memory_bytes != 0  ? spec.memory_bytes
                                              : uint64_t{16} << 30;
-  Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes);
+  Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes, options.observers);
   if (!memory.ok()) return memory.error();
   const Target* target = &host_target();
   if (!options.target.empty()) {
@@ -42,19 +42,10 @@ DeviceImpl::DeviceImpl(const model::DeviceSpec& spec, DeviceOptions options,
       pool_(options_.threads) {}
 
 Result<uint64_t> DeviceImpl::allocate(uint64_t bytes, AllocationKind kind) {
-  Result<uint64_t> address = memory_->allocate(bytes, kind);
-  if (address.ok() && options_.observers != nullptr)
-    options_.observers->allocated(*memory_->find(*address));
-  return address;
+  return memory_->allocate(bytes, kind);
 }
 
-Status DeviceImpl::free(uint64_t address) {
-  std::optional<Allocation> a;
-  if (options_.observers != nullptr) a = memory_->find(address);
-  Status s = memory_->free(address);
-  if (s.ok() && a) options_.observers->freed(*a);
-  return s;
-}
+Status DeviceImpl::free(uint64_t address) { return memory_->free(address); }
 
 void DeviceImpl::host_access(uint64_t address, uint64_t bytes, bool write) {
   if (options_.observers != nullptr) options_.observers->host_access(address, bytes, write);
@@ -199,31 +190,47 @@ Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
 
 const std::string& kernel_name(const Kernel& kernel) { return kernel.info.name; }
 
+namespace {
+
+bool in_toolkit(const ptx::Module& module, const ptx::SourceLocation& l) {
+  if (l.line == 0 || l.file >= module.files.size()) return true;
+  const std::string& file = module.files[l.file];
+  return file.find("/include/") != std::string::npos &&
+         (file.find("/cuda") != std::string::npos || file.find("/targets/") != std::string::npos);
+}
+
+// The innermost line of the user's; without one, the innermost of all; null where there is none.
+const ptx::SourceLocation* source_location(const Program& program, uint32_t site) {
+  const ptx::SourceLocation* innermost = nullptr;
+  for (; site != kNoSite; site = program.sites[site].call) {
+    const std::vector<ptx::SourceLocation>& locations = program.sites[site].function->locations;
+    const ptx::Instruction& in =
+        program.sites[site].function->instructions[program.sites[site].instruction];
+    for (uint32_t at = in.location; at != ptx::kNone; at = locations[at].inlined_at) {
+      const ptx::SourceLocation& l = locations[at];
+      if (!in_toolkit(*program.module, l)) return &l;
+      if (innermost == nullptr && l.line != 0 && l.file < program.module->files.size())
+        innermost = &l;
+    }
+  }
+  return innermost;
+}
+
+}  // namespace
+
 SitePlace place_of(const Program& program, uint32_t site) {
   SitePlace place;
   if (site >= program.sites.size()) return place;
   const Site& s = program.sites[site];
   if (s.instruction >= s.function->instructions.size()) return place;
   const ptx::Instruction& in = s.function->instructions[s.instruction];
-  place.file = program.module->name;
-  place.line = in.line;
-  if (in.location != ptx::kNone) {
-    // Code inlined from the toolkit's headers stands for the line of the user's that calls it.
-    const ptx::SourceLocation* l = &s.function->locations[in.location];
-    auto in_toolkit = [&] {
-      if (l->line == 0 || l->file >= program.module->files.size()) return true;
-      const std::string& file = program.module->files[l->file];
-      return file.find("/include/") != std::string::npos &&
-             (file.find("/cuda") != std::string::npos ||
-              file.find("/targets/") != std::string::npos);
-    };
-    const ptx::SourceLocation* innermost = l;
-    while (in_toolkit() && l->inlined_at != ptx::kNone) l = &s.function->locations[l->inlined_at];
-    if (in_toolkit()) l = innermost;
-    if (l->line != 0 && l->file < program.module->files.size()) {
-      place.file = program.module->files[l->file];
-      place.line = l->line;
-    }
+  if (const ptx::SourceLocation* l = source_location(program, site)) {
+    place.file = program.module->files[l->file];
+    place.line = l->line;
+    place.source = true;
+  } else {
+    place.file = program.module->name;
+    place.line = in.line;
   }
   place.text = ptx::print(*program.module, *s.function, in);
   return place;

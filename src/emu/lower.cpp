@@ -490,7 +490,7 @@ Status Lowering::body(Instance& f) {
       d_.labels[f.labels[order[next]]] = uint32_t(d_.code.size());
     if (i == fn.instructions.size()) break;
     site_ = uint32_t(d_.program->sites.size());
-    d_.program->sites.push_back({&fn, i});
+    d_.program->sites.push_back({&fn, i, f.call_site});
     if (d_.code.size() > kMaxInstructions)
       return error_at(fn.instructions[i],
                       "the kernel is too large once its device functions are inlined");
@@ -498,7 +498,7 @@ Status Lowering::body(Instance& f) {
   }
   if (fn.instructions.empty()) {
     site_ = uint32_t(d_.program->sites.size());
-    d_.program->sites.push_back({&fn, 0});
+    d_.program->sites.push_back({&fn, 0, f.call_site});
   }
   return Unit{};
 }

@@ -174,8 +174,7 @@ Status Lowering::call_function(Instance& f, const ptx::Instruction& in, const pt
   g.caller = &f;
   g.depth = f.depth + 1;
   g.frame = f.frame;
-  g.call = uint32_t(&in - f.function->instructions.data());
-  uint32_t call_site = site_;
+  g.call_site = site_;
   auto bind = [&](const Operand* list, const std::vector<ptx::Variable>& formals,
                   std::vector<uint64_t>& offsets) -> Status {
     size_t given = list ? list->elements.size() : 0;
@@ -195,7 +194,7 @@ Status Lowering::call_function(Instance& f, const ptx::Instruction& in, const pt
   d_.labels.push_back(0);
   Status s = body(g);
   d_.labels[g.return_label] = uint32_t(d_.code.size());
-  site_ = call_site;
+  site_ = g.call_site;
   return s;
 }
 
@@ -491,10 +490,11 @@ Status Lowering::call_subroutine(Instance& f, const ptx::Instruction& in,
   if (f.frame != nullptr) {
     uint32_t at = uint32_t(&in - f.function->instructions.data());
     std::unordered_set<uint32_t> seen;
-    for (Instance* i = &f; i != nullptr; at = i->call, i = i->caller) {
+    for (Instance* i = &f; i != nullptr; i = i->caller) {
       const std::vector<bool>& live = live_after(*i->function)[at];
       for (uint32_t r = 0; r < live.size(); ++r)
         if (live[r]) kept.push_back(ir_register(*i, r));
+      if (i->caller != nullptr) at = d_.program->sites[i->call_site].instruction;
     }
   }
   const int64_t room = int64_t(round_up(8 * kept.size(), kFrameAlignment));

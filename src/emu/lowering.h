@@ -71,9 +71,9 @@ struct Subroutine {
 // One function being lowered: the kernel, or a device function at one call.
 struct Instance {
   const ptx::Function* function = nullptr;
-  Instance* caller = nullptr;   // it is inlined there
-  uint32_t call = 0;            // the caller's instruction
-  Subroutine* frame = nullptr;  // its variables lie in this subroutine's frame
+  Instance* caller = nullptr;    // it is inlined there
+  uint32_t call_site = kNoSite;  // the call in the caller
+  Subroutine* frame = nullptr;   // its variables lie in this subroutine's frame
   uint32_t depth = 0;
   std::vector<uint32_t> registers;  // PTX register -> IR register
   std::vector<uint64_t> variables;  // function variable -> shared or local offset

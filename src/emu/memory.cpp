@@ -7,6 +7,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "emu/observer.h"
+
 namespace tw::emu {
 namespace {
 
@@ -20,8 +22,9 @@ uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity) {
+Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity, ObserverSource* observers) {
   std::unique_ptr<MemoryMap> map(new MemoryMap);
+  map->observers_ = observers;
   map->capacity_ = capacity;
   map->window_bytes_ = round_up(capacity, kPage) + (uint64_t{1} << 30);
   auto reserve = [&](int protection) {
@@ -54,6 +57,13 @@ MemoryMap::~MemoryMap() {
 }
 
 Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::string label) {
+  Result<Allocation> a = reserve(bytes, kind, std::move(label));
+  if (!a.ok()) return a.error();
+  if (observers_ != nullptr) observers_->allocated(*a);
+  return a->address;
+}
+
+Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::string label) {
   std::unique_lock lock(mutex_);
   Allocation a;
   a.bytes = bytes;
@@ -99,9 +109,8 @@ Result<uint64_t> MemoryMap::allocate(uint64_t bytes, AllocationKind kind, std::s
     used_ += bytes;
   }
   a.id = next_id_++;
-  uint64_t address = a.address;
-  live_[address] = std::move(a);
-  return address;
+  live_[a.address] = a;
+  return a;
 }
 
 Status MemoryMap::register_host(void* pointer, uint64_t bytes) {
@@ -120,7 +129,9 @@ Status MemoryMap::register_host(void* pointer, uint64_t bytes) {
     overlaps |= before->first + before->second.bytes > a.address;
   }
   if (overlaps) return Error{"the memory is registered already"};
-  live_[a.address] = std::move(a);
+  live_[a.address] = a;
+  lock.unlock();
+  if (observers_ != nullptr) observers_->allocated(a);
   return Unit{};
 }
 
@@ -159,6 +170,10 @@ void MemoryMap::release(const Allocation& a) {
 }
 
 Status MemoryMap::free(uint64_t address) {
+  // Observers are told before anybody else can get the memory.
+  if (observers_ != nullptr)
+    if (const std::optional<Allocation> a = find(address); a && a->address == address)
+      observers_->freed(*a);
   std::unique_lock lock(mutex_);
   auto it = live_.find(address);
   if (it == live_.end())

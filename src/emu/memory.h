@@ -19,7 +19,9 @@ namespace tw::emu {
 
 class MemoryMap {
  public:
-  static Result<std::unique_ptr<MemoryMap>> create(uint64_t capacity);
+  // `observers`, if any, hears of every allocation, whoever makes it.
+  static Result<std::unique_ptr<MemoryMap>> create(uint64_t capacity,
+                                                   ObserverSource* observers = nullptr);
   ~MemoryMap();
 
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind, std::string label = {});
@@ -34,8 +36,10 @@ class MemoryMap {
 
  private:
   MemoryMap() = default;
+  Result<Allocation> reserve(uint64_t bytes, AllocationKind kind, std::string label);
   void release(const Allocation& a);
 
+  ObserverSource* observers_ = nullptr;  // told without the lock
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, Allocation> live_;  // by address
   std::map<uint64_t, uint64_t> holes_;   // free ranges of the window: address -> bytes

@@ -56,9 +56,12 @@ struct LaneInitSlot {
   bool uniform;
 };
 
+inline constexpr uint32_t kNoSite = ~0u;
+
 struct Site {
   const ptx::Function* function = nullptr;
   uint32_t instruction = 0;  // index into function->instructions
+  uint32_t call = kNoSite;   // the site of the call at which the function is inlined
 };
 
 struct Block {
@@ -126,10 +129,12 @@ Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Fu
                                         const SymbolAddresses& symbols,
                                         const DecodeOptions& options, const Target& target);
 
-// "kernel.cu:12: ld.global.f32 %f1, [%rd4]": for messages.
+// "kernel.cu:12: ld.global.f32 %f1, [%rd4]": for messages. Code of the toolkit's headers, and
+// functions without line information, stand for the line of the user's that calls them.
 struct SitePlace {
   std::string file;
   uint32_t line = 0;
+  bool source = false;  // a line of the source; otherwise of the PTX
   std::string text;
 };
 SitePlace place_of(const Program& program, uint32_t site);

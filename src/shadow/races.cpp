@@ -65,19 +65,29 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
   const uint32_t thread = a.warp * 32 + lane, first = x.records.first() * 32;
   const uint64_t begin = a.offsets[lane], step = 1ull << shift;
   const bool writes = a.type != AccessType::read;
-  // Whether an earlier access, whose entry is given, conflicts with this one.
-  auto unordered = [&](uint32_t entry) {
-    if (entry < first) return false;
+  // An earlier access, whose entry is given: of this thread, or before the CTA's last barrier.
+  auto before = [&](uint32_t entry) {
+    if (entry < first) return true;
     const Record& r = x.records[entry / 32];
-    const uint32_t other = r.warp * 32u + entry % 32;
-    if (r.cta == x.order.cta() && (other == thread || r.epoch < x.order.epoch())) return false;
+    return r.cta == x.order.cta() &&
+           (r.warp * 32u + entry % 32 == thread || r.epoch < x.order.epoch());
+  };
+  auto unordered = [&](uint32_t entry) {
+    if (before(entry)) return false;
+    const Record& r = x.records[entry / 32];
     if (x.order.plain() && r.cta == x.order.cta()) return true;
-    return !order_.ordered(x.order, thread, {r.cta, other, r.epoch, r.time});
+    return !order_.ordered(x.order, thread, {r.cta, r.warp * 32u + entry % 32, r.epoch, r.time});
+  };
+  auto both_strong = [&](uint32_t entry) { return a.strong && x.records[entry / 32].strong; };
+  // Taken for unordered without being asked where both are strong: threads that wait for a lock
+  // would ask without end, and what is ordered after the second is ordered after the first.
+  auto perhaps_unordered = [&](uint32_t entry) {
+    return both_strong(entry) ? !before(entry) : unordered(entry);
   };
   auto conflicts = [&](uint32_t entry) {
-    if (!unordered(entry)) return false;
     const Record& r = x.records[entry / 32];
-    return !(r.strong && a.strong && (r.cta == x.order.cta() || (r.wide && a.wide)));
+    if (both_strong(entry) && (r.cta == x.order.cta() || (r.wide && a.wide))) return false;
+    return unordered(entry);
   };
   for (uint64_t offset = begin; offset < begin + a.bytes; offset += step) {
     Cell& cell = *cells++;
@@ -100,7 +110,7 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
       // it alone.
       const uint32_t old = cell.write[0];
       const bool kept =
-          old >= first && (unordered(old) || (a.strong && !x.records[old / 32].strong));
+          old >= first && (perhaps_unordered(old) || (a.strong && !x.records[old / 32].strong));
       cell.write[1] = kept ? old : 0;
       cell.write[0] = e;
       if (a.type == AccessType::write) cell.read[0] = cell.read[1] = 0;
@@ -120,7 +130,7 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
         r.time == x.time(a))
       continue;
     const uint32_t e = x.entry(a, lane);
-    if (unordered(last)) {
+    if (perhaps_unordered(last)) {
       const uint32_t second = cell.read[1] & ~kSaturated;
       const bool keep =
           second >= first && x.records[second / 32].cta != x.order.cta() && r.cta == x.order.cta();

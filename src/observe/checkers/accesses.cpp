@@ -129,7 +129,7 @@ uint32_t CheckSession::global_access(const emu::Access& a, uint32_t lanes,
         left &= ~(1u << l);
         continue;
       }
-      site.shadow = find_shadow(a.cta, address[l]);
+      site.shadow = find_shadow(address[l]);
       if (site.shadow == nullptr) {
         kept |= 1u << l;
         left &= ~(1u << l);

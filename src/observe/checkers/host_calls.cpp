@@ -201,7 +201,7 @@ void CheckSession::finish(int status) {
   };
   std::map<std::vector<uint64_t>, Leak> leaks;
   for (const auto& [address, s] : shadows_) {
-    if (s->allocation.kind == emu::AllocationKind::module) continue;
+    if (!by_the_host(s->allocation)) continue;
     Leak& l = leaks[s->allocated ? s->allocated->calls : std::vector<uint64_t>{}];
     ++l.number;
     l.bytes += s->allocation.bytes;

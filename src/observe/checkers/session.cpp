@@ -22,6 +22,8 @@ CheckSession::CheckSession(CheckOptions options)
 
 CheckSession::~CheckSession() = default;
 
+bool CheckSession::by_the_host(const emu::Allocation& a) { return a.label.empty(); }
+
 report::FindingSite CheckSession::place(const emu::Program& program, uint32_t site,
                                         const char* role) {
   emu::SitePlace p = emu::place_of(program, site);
@@ -314,8 +316,9 @@ void CheckSession::cta_end(emu::Cta& cta) {
 // ---- memory ----
 
 void CheckSession::allocated(const emu::Allocation& a) {
-  HostStackPtr stack = host_stack();
+  HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
+  if (shadows_.contains(a.address)) return;  // host memory that several devices share
   auto s = std::make_unique<Shadow>();
   s->allocation = a;
   s->allocated = std::move(stack);
@@ -331,7 +334,7 @@ void CheckSession::allocated(const emu::Allocation& a) {
 }
 
 void CheckSession::freed(const emu::Allocation& a) {
-  HostStackPtr stack = host_stack();
+  HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
   Freed& f = freed_[a.address];
   f = {a, nullptr, std::move(stack)};
@@ -369,15 +372,13 @@ void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
   if (write) set_written(s.written.view, offset, std::min(bytes, s.allocation.bytes - offset));
 }
 
-CheckSession::Shadow* CheckSession::find_shadow(const emu::Cta& cta, uint64_t address) {
+CheckSession::Shadow* CheckSession::find_shadow(uint64_t address) {
   std::lock_guard lock(mutex_);
   auto it = shadows_.upper_bound(address);
   if (it != shadows_.begin()) {
     Shadow* s = std::prev(it)->second.get();
     if (address - s->allocation.address < s->allocation.bytes) return s;
   }
-  // Allocated where nobody said so: module variables, kernel parameters.
-  (void)cta;
   return nullptr;
 }
 

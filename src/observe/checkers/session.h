@@ -227,7 +227,9 @@ class CheckSession final : public emu::ObserverSource {
   uint32_t resolved_access(Resolved& r);
   void bind_filter(const emu::AccessSite& site);
   uint32_t global_access(const emu::Access& a, uint32_t lanes, const uint64_t* address);
-  Shadow* find_shadow(const emu::Cta& cta, uint64_t address);
+  // By cudaMalloc and the like; variables, the device heap and the engine's own have a name.
+  static bool by_the_host(const emu::Allocation& a);
+  Shadow* find_shadow(uint64_t address);
 
   // Each returns the lanes without fault.
   uint32_t memcheck_narrow(Resolved& r);

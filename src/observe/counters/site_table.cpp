@@ -90,8 +90,7 @@ SiteTable describe_sites(const emu::Program& program) {
     s.function = site.function->name;
     s.instruction = site.instruction;
     s.text = place.text;
-    if (in.location != ptx::kNone && site.function->locations[in.location].line != 0)
-      s.file = place.file, s.line = place.line;
+    if (place.source) s.file = place.file, s.line = place.line;
     if (const Result<isa::Match> match = isa::match(in, program.module->name)) {
       const isa::RowInfo& row = isa::row_info(match->row);
       s.category = isa::category_name(row.category);

@@ -2,7 +2,6 @@
 // pointers (each ends the program), and kernels that end with a fault.
 //
 // alone: reads_result writes_input copies_row reads_freed
-// not-G: on_stack trap
 // expect: heap: error host-access @heap
 // expect: heap: error host-access @heap_store
 // expect: on_stack: error host-access @on_stack

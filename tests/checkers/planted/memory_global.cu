@@ -1,6 +1,5 @@
 // Global memory: accesses out of bounds, misaligned, to freed memory.
 //
-// not-G: scatter pairs bins
 // expect: rows: error oob-global @last_row allocated=@rows_in
 // expect: rows: error oob-global @last_row_store allocated=@rows_out
 // expect: previous: error oob-global @before

@@ -1,11 +1,12 @@
 // Races on global memory.
 //
-// not-G: tickets bins
 // expect: last_block: error race-global @partial @total
 // expect: tickets: error race-global @ticket @ticket
 // expect: in_place: error race-global @in_place @in_place
 // expect: shrink: error race-global @half @half
 // expect: flag: error race-global @produce @consume
+// expect: variables: error race-global @write_variable @read_variable
+// expect: heap: error race-global @write_node @read_node
 // expect: look_back: error race-global @aggregate @sum_up
 // expect: block_fence: error race-global @block_data @block_take
 // expect: split_k: error race-global @split_k @split_k
@@ -69,6 +70,45 @@ __global__ void flag(int* data, int* ready, int* out) {
 }
 void flag_case() {
   flag<<<2, 32>>>(device_array<int>(1), device_array<int>(1), device_array<int>(1));
+}
+
+// The same with variables of the module.
+__device__ int message, sent;
+__global__ void variables(int* out) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    message = 42;  // @write_variable
+    BUG(, __threadfence());
+    atomicExch(&sent, 1);
+  } else {
+    while (atomicAdd(&sent, 0) != 1) {
+    }
+    BUG(, __threadfence());
+    *out = message;  // @read_variable
+  }
+}
+void variables_case() { variables<<<2, 32>>>(device_array<int>(1)); }
+
+// The same with memory of the device's heap.
+__global__ void heap(unsigned long long* list, int* out) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    int* node = static_cast<int*>(malloc(sizeof(int)));
+    *node = 42;  // @write_node
+    BUG(, __threadfence());
+    atomicExch(list, reinterpret_cast<unsigned long long>(node));
+  } else {
+    unsigned long long node;
+    while ((node = atomicAdd(list, 0ull)) == 0) {
+    }
+    BUG(, __threadfence());
+    *out = *reinterpret_cast<int*>(node);  // @read_node
+  }
+}
+void heap_case() {
+  auto* list = device_array<unsigned long long>(1);
+  cudaMemset(list, 0, sizeof *list);
+  heap<<<2, 32>>>(list, device_array<int>(1));
 }
 
 // A decoupled look-back: each block publishes its sum, later ones add up those before them.
@@ -159,6 +199,8 @@ int program(const char* only) {
                     {"in_place", in_place_case},
                     {"shrink", shrink_case},
                     {"flag", flag_case},
+                    {"variables", variables_case},
+                    {"heap", heap_case},
                     {"look_back", look_back_case},
                     {"block_fence", block_fence_case},
                     {"split_k", split_k_case},

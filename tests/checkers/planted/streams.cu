@@ -1,6 +1,5 @@
 // Operations of streams that nothing orders: kernels, copies, fills.
 //
-// not-G: clear
 // expect: copy_out: error race-global @fill_out @copy_out
 // expect: refill: error race-global @use_in @refill
 // expect: clear: error race-global @clear @add_to

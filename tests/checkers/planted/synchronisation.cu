@@ -1,6 +1,5 @@
 // Misused barriers and warp operations, and kernels that cannot go on.
 //
-// not-G: without_self exited_source missing_voters other_half outside_tile
 // expect: part_of_a_warp: error barrier-divergence @part
 // expect: part_of_a_warp: error barrier-divergence @after_part
 // expect: part_of_a_warp: error barrier-divergence @part @after_part
