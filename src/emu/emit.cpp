@@ -122,6 +122,7 @@ class Emitter {
 
   Status block(uint32_t b) {
     const IrBlock& block = d_.blocks[b];
+    branching_ = nullptr;
     if (!full_ && block.join) {
       Op& op = push(join_handler(), d_.code[block.begin].site);
       op.block = b;
@@ -248,6 +249,11 @@ class Emitter {
       const Handler* mixed = whole ? set->mixed : set->mixed_masked;
       Handler own_handler = uniform_bits < 8 ? mixed[uniform_bits] : nullptr;
       op.run = own_handler != nullptr ? own_handler : whole ? set->full : set->masked;
+      if (set->branching != nullptr && uniform_bits < 8) {
+        const BranchHandlers& b = *set->branching;
+        branching_ = (whole ? b.mixed : b.mixed_masked)[uniform_bits];
+        branching_at_ = out_->size();
+      }
     }
     out_->push_back(op);
   }
@@ -329,6 +335,9 @@ class Emitter {
       bool uniform = uniform_predicate(ir.guard);
       op.run = backward ? backward_branch_handler(full_, uniform, ir.guard_negated)
                         : branch_handler(full_, uniform, ir.guard_negated);
+      op.flags = (backward ? kBackward : 0u) | (ir.guard_negated ? kNegated : 0u);
+      if (branching_ != nullptr && branching_at_ + 1 == out_->size() && out_->back().d == op.a)
+        out_->back().run = branching_;
     }
     op.flags |= kBranchOp;
     out_->push_back(op);
@@ -599,6 +608,9 @@ class Emitter {
   std::vector<Op>* out_ = nullptr;
   bool full_ = true;
   uint32_t lane_base_ = 0, scratch_ = 0;
+  // Of the block's last predicate: the handler that branches, too, and which Op computes it.
+  Handler branching_ = nullptr;
+  size_t branching_at_ = 0;
   uint32_t dot_until_ = 0;
   size_t dot_at_ = 0;
   uint32_t rows_ = 0;  // AccessRows so far

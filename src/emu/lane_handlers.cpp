@@ -7,6 +7,7 @@
 //   full     full mask, which sources are scalar is read from the Op
 //   masked   only active lanes are written; bodies do not trap, so all 32 are computed
 //   uniform  scalars in, scalar out
+//   branching  mixed, for a predicate that the next instruction branches on
 #include "emu/lane_handlers.h"
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "emu/lane_mask.h"
+#include "emu/mask_rows.h"
 #include "isa/lane_rows.h"
 
 namespace tw::emu {
@@ -145,20 +147,48 @@ template <class D, class M, class... S> struct SignatureOf<D (*)(M, S...)> {
   static constexpr size_t kSources = sizeof...(S);
 };
 
+template <bool kMasked>
+TW_INLINE void store_mask(const Op* op, char* frame, const Warp* warp, uint32_t mask) {
+  uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
+  *d = kMasked ? (mask & warp->active) | (*d & ~warp->active) : mask;
+}
+
+// Where a warp goes after `op`, which has computed the predicate `mask` of the branch behind it.
+// That branch itself runs only where the lanes part or the warp may have to yield.
+TW_INLINE const Op* after_branch(const Op* op, Warp* warp, uint32_t mask) {
+  const Op* branch = op + 1;
+  const uint32_t taken = ((branch->flags & kNegated) ? ~mask : mask) & warp->active;
+  if (taken == 0) return op + 2;
+  if (taken != warp->active) return branch;
+  if (branch->flags & kBackward) {
+    if (warp->fuel <= 1) return branch;
+    --warp->fuel;
+  }
+  return branch->target;
+}
+
+// f over all lanes, whose result is a predicate.
+template <class F> TW_INLINE uint32_t mask_of(F f) {
+  alignas(64) uint32_t hit[kLanes];
+#pragma GCC ivdep
+  for (uint32_t l = 0; l < kLanes; ++l) hit[l] = f(l) ? 0xffffffffu : 0u;
+  return mask_of_lanes(hit);
+}
+
 // Runs f over all lanes and stores: to lanes, or as a mask when the result is a predicate.
 template <bool kMasked, class D, class F>
 TW_INLINE void store_lanes(const Op* op, char* frame, [[maybe_unused]] Warp* warp, F f) {
   if constexpr (std::is_same_v<D, bool>) {
-    alignas(64) uint32_t hit[kLanes];
-#pragma GCC ivdep
-    for (uint32_t l = 0; l < kLanes; ++l) hit[l] = f(l) ? 0xffffffffu : 0u;
-    uint32_t mask = mask_of_lanes(hit);
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
-    *d = kMasked ? (mask & warp->active) | (*d & ~warp->active) : mask;
+    store_mask<kMasked>(op, frame, warp, mask_of(f));
   } else {
     using Slot = typename Stored<D>::type;
     Slot* d = reinterpret_cast<Slot*>(frame + op->d);
-    if constexpr (kMasked) {
+    if constexpr (kMasked && kMaskedStores) {
+      alignas(64) Slot r[kLanes];
+#pragma GCC ivdep
+      for (uint32_t l = 0; l < kLanes; ++l) r[l] = slot_of<D>(f(l));
+      store_active(d, r, warp->active);
+    } else if constexpr (kMasked) {
       alignas(64) uint32_t active[kLanes];
       lanes_of_mask(warp->active, active);
 #pragma GCC ivdep
@@ -175,19 +205,43 @@ TW_INLINE void store_lanes(const Op* op, char* frame, [[maybe_unused]] Warp* war
 }
 
 template <class Body, class M, class D, class... S> struct Handlers {
-  template <bool kMasked, uint32_t kUniformBits, size_t... I>
+  // Rows for which emu/mask_rows.h has a form.
+  template <bool kMasked, bool kBranches, uint32_t kUniformBits>
+  TW_INLINE static const Op* run_mask_row(const Op* op, char* frame, Warp* warp) {
+    const auto* active = kMasked ? &warp->active : nullptr;
+    if constexpr (std::is_same_v<D, bool>) {
+      const uint32_t mask =
+          MaskRow<Body, M>::template compute<kUniformBits>(frame + op->a, frame + op->b);
+      store_mask<kMasked>(op, frame, warp, mask);
+      if constexpr (kBranches) TW_GO(after_branch(op, warp, mask));
+    } else {
+      MaskRow<Body, M>::template compute<kUniformBits>(frame + op->d, active, frame + op->a,
+                                                       frame + op->b, frame + op->c);
+    }
+    TW_NEXT;
+  }
+  template <bool kMasked, bool kBranches, uint32_t kUniformBits, size_t... I>
   TW_INLINE static const Op* run_mixed([[maybe_unused]] const Op* op, [[maybe_unused]] char* frame,
                                        [[maybe_unused]] Warp* warp, std::index_sequence<I...>) {
+    if constexpr (MaskRow<Body, M>::exists)
+      return run_mask_row<kMasked, kBranches, kUniformBits>(op, frame, warp);
     M m(static_cast<const Mods*>(op->extra));
     auto sources = [&]<size_t... J>(std::index_sequence<J...>) {
       return std::tuple<
           std::conditional_t<((kUniformBits >> J) & 1) != 0, UniformSource<S>, LaneSource<S>>...>(
           frame + source_offset<J>(op)...);
     }(std::index_sequence<I...>{});
-    store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) {
+    auto value = [&](uint32_t l) __attribute__((always_inline)) {
       return Body::call(m, std::get<I>(sources)[l]...);
-    });
-    TW_NEXT;
+    };
+    if constexpr (kBranches) {
+      const uint32_t mask = mask_of(value);
+      store_mask<kMasked>(op, frame, warp, mask);
+      TW_GO(after_branch(op, warp, mask));
+    } else {
+      store_lanes<kMasked, D>(op, frame, warp, value);
+      TW_NEXT;
+    }
   }
   // Out of line: a function whose locals' addresses are taken cannot end in a tail call.
   template <bool kMasked, size_t... I>
@@ -220,8 +274,9 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
 
   using Index = std::index_sequence_for<S...>;
-  template <bool kMasked, uint32_t kUniformBits> static const Op* mixed(TW_HANDLER_ARGS) {
-    return run_mixed<kMasked, kUniformBits>(op, frame, warp, Index{});
+  template <bool kMasked, bool kBranches, uint32_t kUniformBits>
+  static const Op* mixed(TW_HANDLER_ARGS) {
+    return run_mixed<kMasked, kBranches, kUniformBits>(op, frame, warp, Index{});
   }
   template <bool kMasked> static const Op* either(TW_HANDLER_ARGS) {
     compute_either<kMasked>(op, frame, warp, Index{});
@@ -233,15 +288,25 @@ template <class Body, class M, class D, class... S> struct Handlers {
   // for both masks.
   template <bool kVariants> static constexpr HandlerSet set() {
     HandlerSet s;
-    if constexpr (kVariants && sizeof...(S) <= 3)
-      fill(s, std::make_index_sequence<(size_t{1} << sizeof...(S)) - 1>{});
+    if constexpr (kVariants && sizeof...(S) <= 3) {
+      fill<false>(s, Variants{});
+      if constexpr (std::is_same_v<D, bool> && ((sizeof(S) == 4) && ...)) s.branching = &kBranching;
+    }
     s.full = either<std::is_same_v<M, isa::Runtime>>;
     s.masked = either<true>;
     s.uniform = uniform;
     return s;
   }
-  template <size_t... B> static constexpr void fill(HandlerSet& s, std::index_sequence<B...>) {
-    ((s.mixed[B] = mixed<false, B>, s.mixed_masked[B] = mixed<true, B>), ...);
+  using Variants = std::make_index_sequence<(size_t{1} << sizeof...(S)) - 1>;
+  static constexpr BranchHandlers branching() {
+    BranchHandlers b;
+    fill<true>(b, Variants{});
+    return b;
+  }
+  static constexpr BranchHandlers kBranching = branching();
+  template <bool kBranches, class Set, size_t... B>
+  static constexpr void fill(Set& s, std::index_sequence<B...>) {
+    ((s.mixed[B] = mixed<false, kBranches, B>, s.mixed_masked[B] = mixed<true, kBranches, B>), ...);
   }
 };
 
@@ -258,16 +323,19 @@ template <class Row, class M> struct MaskHandlers {
     static constexpr size_t value = sizeof...(S);
   };
   static constexpr size_t kSources = Count<decltype(&Row::template masks<bool, M>)>::value;
-  static const Op* full(TW_HANDLER_ARGS) {
-    *reinterpret_cast<uint32_t*>(frame + op->d) =
-        value(op, frame, std::make_index_sequence<kSources>{});
+  template <bool kMasked, bool kBranches> static const Op* run(TW_HANDLER_ARGS) {
+    const uint32_t mask = value(op, frame, std::make_index_sequence<kSources>{});
+    store_mask<kMasked>(op, frame, warp, mask);
+    if constexpr (kBranches) TW_GO(after_branch(op, warp, mask));
     TW_NEXT;
   }
-  static const Op* masked(TW_HANDLER_ARGS) {
-    uint32_t* d = reinterpret_cast<uint32_t*>(frame + op->d);
-    *d = (value(op, frame, std::make_index_sequence<kSources>{}) & warp->active) |
-         (*d & ~warp->active);
-    TW_NEXT;
+  static constexpr BranchHandlers kBranching{{run<false, true>}, {run<true, true>}};
+  static constexpr HandlerSet set() {
+    HandlerSet s;
+    s.mixed[0] = s.full = s.uniform = run<false, false>;
+    s.mixed_masked[0] = s.masked = run<true, false>;
+    s.branching = &kBranching;
+    return s;
   }
 };
 
@@ -386,8 +454,7 @@ template <class Row> LaneRowHandlers make_row() {
   static const auto entries = [] {
     if constexpr (requires { &Row::template masks<bool, isa::Runtime>; }) {
       using H = MaskHandlers<Row, isa::Fixed<Mods{}>>;
-      static const FixedHandlers only[1] = {
-          {Mods{}, HandlerSet{{H::full}, {H::masked}, H::full, H::masked, H::full}}};
+      static const FixedHandlers only[1] = {{Mods{}, H::set()}};
       LaneEntry e;
       e.type = Type::pred;
       e.sources = H::kSources;

@@ -13,6 +13,12 @@ namespace tw::emu {
 
 inline constexpr uint32_t kMaxSources = 4;
 
+// The same as `mixed` and `mixed_masked`, and the branch on the result that comes next.
+struct BranchHandlers {
+  Handler mixed[8] = {};
+  Handler mixed_masked[8] = {};
+};
+
 // Handlers of one row at one type for one choice of modifiers.
 struct HandlerSet {
   // Destination per lane; index: bit i set when source i is uniform. nullptr where no handler of
@@ -22,6 +28,7 @@ struct HandlerSet {
   Handler full = nullptr;        // full mask, any mix (reads Op::flags)
   Handler masked = nullptr;      // active lanes only, any mix
   Handler uniform = nullptr;     // all operands scalar
+  const BranchHandlers* branching = nullptr;
 };
 
 struct FixedHandlers {

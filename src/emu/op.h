@@ -45,6 +45,7 @@ enum OpFlags : uint32_t {
   kUniformD = 16,
   kNegated = 32,  // branch on the complement of the predicate
   kSharedSpace = 64,
+  kBackward = 128,  // branch that uses up fuel
 };
 
 struct alignas(64) Op {
