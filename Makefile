@@ -25,7 +25,9 @@ release dev tsan: setup ## build one preset into build/<preset> (release is what
 setup: ## install what is missing (apt; nvcc from PyPI when there is none)
 	@scripts/setup
 
-demo: release ## build, then run the tiled GEMM of the lessons on the CPU, checked and timed
+demo: setup ## build the command, then run the tiled GEMM of the lessons on the CPU, checked and timed
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release --target tilewright -j $(JOBS)
 	build/release/bin/tilewright run examples/demo_gemm.cu
 
 test: ## the whole suite, in the release build
