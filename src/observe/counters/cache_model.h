@@ -61,16 +61,13 @@ class L1Model {
     // Hashed, as on hardware: a column of a matrix must not fall into a few sets.
     Set& set = sets_[line * 0x9e3779b97f4a7c15ull >> 32 & set_mask_];
     ++clock_;
-    uint32_t way = 0, oldest = 0;
-    for (; way < kWays; ++way) {
-      if (set.line[way] == line + 1) break;
-      if (set.used[way] < set.used[oldest]) oldest = way;
-    }
-    if (way == kWays) {
-      way = oldest;
-      set.line[way] = line + 1;
-      set.sectors[way] = 0;
-    }
+    static_assert(kWays == 4);
+    const uint64_t tag = line + 1;
+    const uint32_t way = set.line[0] == tag   ? 0
+                         : set.line[1] == tag ? 1
+                         : set.line[2] == tag ? 2
+                         : set.line[3] == tag ? 3
+                                              : replace(set, tag);
     const uint8_t missing = uint8_t(sectors & ~set.sectors[way]);
     set.sectors[way] |= sectors;
     set.used[way] = clock_;
@@ -84,6 +81,14 @@ class L1Model {
     uint32_t used[kWays] = {};
     uint8_t sectors[kWays] = {};
   };
+  // Makes room for a line; without branches, as the way is anybody's guess.
+  static uint32_t replace(Set& set, uint64_t tag) {
+    const uint32_t low = set.used[1] < set.used[0], high = 2u + (set.used[3] < set.used[2]);
+    const uint32_t way = set.used[high] < set.used[low] ? high : low;
+    set.line[way] = tag;
+    set.sectors[way] = 0;
+    return way;
+  }
   uint64_t set_mask_ = 0;
   uint32_t clock_ = 0;
   std::vector<Set> sets_;
