@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "emu/filter_handlers.h"
@@ -131,6 +133,12 @@ class Emitter {
     for (uint32_t i = block.begin; i < block.end; ++i) {
       if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows | kObserveFiltered)))
         dot_row(i, block.end);
+      if (full_ && (!observes(kObserveAccesses) || observes(kObserveFiltered)))
+        global_dot(i, block.end);
+      if (const uint32_t taken = full_ ? fma_row(i, block.end) : 0; taken != 0) {
+        i += taken - 1;
+        continue;
+      }
       if (Status s = instruction(d_.code[i], b); !s.ok()) return s;
       if (full_ && i + 1 == dot_until_) (*out_)[dot_at_].imm = int64_t(out_->size() - dot_at_);
     }
@@ -382,6 +390,7 @@ class Emitter {
       if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
       site->result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     }
+    site->group = group_of(ir, *site);
     shadow::LogSite& log = site->log;
     log.site = ir.site;
     log.bytes = site->bytes;
@@ -394,17 +403,26 @@ class Emitter {
       filter.store = log.write;
       filter.shared = key.space == AccessSpace::shared;
       filter.uniform = site->address_uniform;
+      filter.word = site->bytes == 4;
       if (!key.masked && !site->address_uniform) {
         const Shape& shape = d_.registers[ir.s[0].reg].shape;
         filter.regular = shape.kind == Shape::affine && shape.stride >= 0 &&
                          shape.stride < (1 << 20) && shape.stride % site->bytes == 0;
         if (filter.regular) log.stride = uint32_t(shape.stride);
-        filter.unit = filter.regular && site->bytes == 4 && shape.stride == 4;
+        filter.unit = filter.regular && shape.stride == site->bytes;
       }
       observe.run = filter_target(d_.target).filter(filter);
     }
     observe.extra = own(site);
     out_->push_back(observe);
+  }
+
+  uint32_t group_of(const Ir& ir, const AccessSite& site) {
+    const Site& s = p_.sites[ir.site];
+    const uint32_t location = s.function->instructions[s.instruction].location;
+    if (location == ptx::kNone || ir.s[0].constant) return ir.site;
+    const auto key = std::tuple(s.function, location, ir.s[0].reg, site.kind, site.bytes);
+    return groups_.try_emplace(key, ir.site).first->second;
   }
 
   void filter_row(const AccessRow& row_a, const AccessRow& row_b, AddressForm form_a,
@@ -513,14 +531,21 @@ class Emitter {
 
   // ---- fused rows ----
 
-  bool simple_shared_load(const Ir& ir, AddressForm& form) const {
-    if (ir.kind != IrKind::load || ir.space != AccessSpace::shared || ir.element != Element::b32 ||
+  // A load of one word a lane whose value one instruction takes.
+  bool single_use_load(const Ir& ir, AccessSpace space, AddressForm& form) const {
+    if (ir.kind != IrKind::load || ir.space != space || ir.element != Element::b32 ||
         ir.elements != 1 || ir.guard != kNoReg)
       return false;
     if (ir.mods[isa::Field::ordering] != isa::kWeak || uses_[ir.d[0]] != 1) return false;
     form = form_of(ir.s[0], 4);
-    return form == AddressForm::broadcast || form == AddressForm::unit ||
-           form == AddressForm::unit_warp;
+    return form != AddressForm::lanes;
+  }
+  bool lane_slot(const Source& s) const { return !s.constant && !d_.registers[s.reg].scalar_slot; }
+  // One whose addend and sum have a value for each lane.
+  bool plain_fma(const Ir& f) const {
+    return f.kind == IrKind::lane && f.row == isa::kRowFma && f.entry->type == isa::Type::f32 &&
+           f.guard == kNoReg && f.mods == isa::Mods{} && !f.s[0].constant && !f.s[1].constant &&
+           lane_slot(f.s[2]) && !d_.registers[f.d[0]].scalar_slot;
   }
 
   // At i: ld.shared x; ld.shared y; fma d, x, y, c (either order), repeated with the same two
@@ -539,20 +564,16 @@ class Emitter {
     for (; i + 2 < end; i += 3) {
       const Ir &x = d_.code[i], &y = d_.code[i + 1], &f = d_.code[i + 2];
       AddressForm fx{}, fy{};
-      if (!simple_shared_load(x, fx) || !simple_shared_load(y, fy)) break;
-      if (f.kind != IrKind::lane || f.row != isa::kRowFma || f.entry->type != isa::Type::f32 ||
-          f.guard != kNoReg || f.mods != isa::Mods{})
+      if (!single_use_load(x, AccessSpace::shared, fx) ||
+          !single_use_load(y, AccessSpace::shared, fy) || fx == AddressForm::uniform ||
+          fy == AddressForm::uniform || !plain_fma(f))
         break;
-      if (f.s[0].constant || f.s[1].constant) break;
       const Ir *a = nullptr, *b = nullptr;
       if (f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0])
         a = &x, b = &y;
       else if (f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0])
         a = &y, b = &x;
       else
-        break;
-      if (f.s[2].constant || d_.registers[f.s[2].reg].scalar_slot ||
-          d_.registers[f.d[0]].scalar_slot)
         break;
       if (first == nullptr) {
         first = &f;
@@ -603,6 +624,62 @@ class Emitter {
     op.flags = kRelativeTarget;
   }
 
+  // At i: ld.global x; ld.global y; fma d, x, y, c (either order). As dot_row, for one term.
+  void global_dot(uint32_t begin, uint32_t end) {
+    if (begin < dot_until_ || begin + 2 >= end) return;
+    const Ir &x = d_.code[begin], &y = d_.code[begin + 1], &f = d_.code[begin + 2];
+    AddressForm fx{}, fy{};
+    if (!single_use_load(x, AccessSpace::global, fx) ||
+        !single_use_load(y, AccessSpace::global, fy) || !plain_fma(f))
+      return;
+    const bool straight = f.s[0].reg == x.d[0] && f.s[1].reg == y.d[0];
+    const bool crossed = f.s[0].reg == y.d[0] && f.s[1].reg == x.d[0];
+    if (!straight && !crossed) return;
+    if ((!y.s[0].constant && y.s[0].reg == x.d[0]) || f.s[2].reg == x.d[0] || f.s[2].reg == y.d[0])
+      return;
+    Handler handler = d_.target.global_dot(fx, fy, observes(kObserveFiltered));
+    if (handler == nullptr) return;
+    dot_until_ = begin + 3;
+    auto pair = std::make_shared<GlobalPair>();
+    *pair = {x.offset, y.offset, y.site};
+    Op& op = push(handler, x.site);
+    op.a = offset(x.s[0]), op.b = offset(y.s[0]), op.c = offset(f.s[2]), op.d = offset(f.d[0]);
+    op.extra = own(pair);
+    dot_at_ = out_->size() - 1;
+    op.flags = kRelativeTarget;
+  }
+
+  // At i: FMAs with a common factor, one after the other; returns how many were fused. Nothing in
+  // them can fail: the row stands for the plain instructions.
+  uint32_t fma_row(uint32_t begin, uint32_t end) {
+    constexpr uint32_t kLeast = 4;
+    auto takes = [&](const Ir& f) {
+      return plain_fma(f) && lane_slot(f.s[0]) && lane_slot(f.s[1]);
+    };
+    if (begin < dot_until_ || !takes(d_.code[begin])) return 0;
+    for (uint32_t which = 0; which < 2; ++which) {
+      const uint32_t common = d_.code[begin].s[which].reg;
+      uint32_t n = 0;
+      for (uint32_t i = begin; i < end && takes(d_.code[i]); ++i, ++n) {
+        const Ir& f = d_.code[i];
+        if ((f.s[0].reg != common && f.s[1].reg != common) || f.d[0] == common) break;
+      }
+      if (n < kLeast) continue;
+      auto row = std::shared_ptr<FmaRow>(
+          static_cast<FmaRow*>(std::calloc(1, sizeof(FmaRow) + n * sizeof(FmaTerm))), std::free);
+      row->count = n;
+      row->common = offset(common);
+      for (uint32_t t = 0; t < n; ++t) {
+        const Ir& f = d_.code[begin + t];
+        row->terms[t] = {offset(f.d[0]), offset(f.s[0].reg == common ? f.s[1] : f.s[0]),
+                         offset(f.s[2])};
+      }
+      push(d_.target.fma_row, d_.code[begin].site).extra = own(row);
+      return n;
+    }
+    return 0;
+  }
+
   Decoding& d_;
   Program& p_;
   std::vector<Op>* out_ = nullptr;
@@ -616,6 +693,8 @@ class Emitter {
   uint32_t rows_ = 0;  // AccessRows so far
   std::unordered_map<uint64_t, uint32_t> constants_;
   std::vector<uint32_t> uses_;
+  std::map<std::tuple<const ptx::Function*, uint32_t, uint32_t, AccessKind, uint8_t>, uint32_t>
+      groups_;  // of accesses that are observed, see AccessSite::group
 };
 
 }  // namespace

@@ -240,7 +240,20 @@ TW_INLINE bool half_tagged(const CtaFilter& f, const CtaFilter::Site& s, uint64_
   return true;
 }
 
-enum class Shape { uniform, broadcast, steps };
+// The access lives in a function of its own: see `ask` in observe_handlers.cpp.
+[[gnu::noinline]] bool noted(const CtaFilter& f, const Op* op, const Warp* warp, uint64_t low,
+                             uint64_t high, bool together) {
+  const CtaFilter::Site& s = f.sites[op->site];
+  const AccessSite& site = site_of(op);
+  const LogSite& log = site.log;
+  if (s.lines == nullptr || log.bytes < 4) return false;
+#if defined(__AVX__)
+  clear_upper_halves();
+#endif
+  return note_global(f, s, {low, high, site.group, warp->index, log.bytes, log.write, together});
+}
+
+enum class Shape { uniform, steps };
 
 template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
   const CtaFilter& f = *warp->cta->observer->filter;
@@ -259,8 +272,13 @@ template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
   if (!fine) [[unlikely]]
     return observe_read(op, frame, warp);
   if (!s.always && !(half_tagged(f, s, low, stride, log.bytes) &&
-                     (kShape == Shape::uniform || half_tagged(f, s, high, stride, log.bytes))))
-    return observe_read(op, frame, warp);
+                     (kShape == Shape::uniform || half_tagged(f, s, high, stride, log.bytes)))) {
+    const bool together = kShape == Shape::uniform || stride == 0;
+    if (kShape == Shape::uniform ? warp->active != kFullMask : !together && stride != log.bytes)
+        [[unlikely]]
+      return observe_read(op, frame, warp);
+    if (!noted(f, op, warp, low, high, together)) return observe_read(op, frame, warp);
+  }
   TW_NEXT;
 }
 
@@ -297,6 +315,22 @@ const Op* global_read_lanes(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+// 32 lanes, each half-warp on neighbouring elements.
+const Op* global_write_unit(TW_HANDLER_ARGS) {
+  const CtaFilter& f = *warp->cta->observer->filter;
+  const CtaFilter::Site& s = f.sites[op->site];
+  const uint32_t bytes = site_of(op).log.bytes, reach = (kHalf - 1) * bytes;
+  const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
+  const uint64_t low = a[0] + uint64_t(op->imm) - s.low,
+                 high = a[kHalf] + uint64_t(op->imm) - s.low;
+  if (low > s.span || high > s.span || low + reach > s.span || high + reach > s.span ||
+      (((low + s.low) | (high + s.low)) & (bytes - 1u)) != 0 || a[kHalf - 1] - a[0] != reach ||
+      a[kLanes - 1] - a[kHalf] != reach) [[unlikely]]
+    return observe_write(op, frame, warp);
+  if (!s.always && !noted(f, op, warp, low, high, false)) return observe_write(op, frame, warp);
+  TW_NEXT;
+}
+
 template <bool kUniform> const Op* global_write(TW_HANDLER_ARGS) {
   const CtaFilter::Site& s = warp->cta->observer->filter->sites[op->site];
   const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
@@ -326,10 +360,13 @@ const Op* filter_row(TW_HANDLER_ARGS) {
 Handler filter_handler(const FilterKey& key) {
   if (key.shared) {
     if (key.store)
-      return key.unit ? shared_write_unit : key.uniform ? shared_write_uniform : shared_write_lanes;
+      return key.unit && key.word ? shared_write_unit
+             : key.uniform        ? shared_write_uniform
+                                  : shared_write_lanes;
     return key.uniform ? shared_read<true> : key.regular ? shared_read<false> : shared_read_lanes;
   }
-  if (key.store) return key.uniform ? global_write<true> : global_write<false>;
+  if (key.store)
+    return key.unit ? global_write_unit : key.uniform ? global_write<true> : global_write<false>;
   if (key.uniform) return global_read<Shape::uniform>;
   return key.regular ? global_read<Shape::steps> : global_read_lanes;
 }

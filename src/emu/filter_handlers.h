@@ -12,7 +12,8 @@ struct FilterKey {
   bool shared = false;   // otherwise global or generic
   bool uniform = false;  // one scalar address
   bool regular = false;  // full mask, and AccessSite::log has a stride
-  bool unit = false;     // regular, and 4 bytes a lane without gaps
+  bool unit = false;     // regular, without gaps
+  bool word = false;     // four bytes a lane
 };
 
 struct FilterTarget {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emu/cta.h"
 #include "emu/float_vector.h"
 #include "emu/lane_mask.h"
+#include "emu/observer.h"
 #include "emu/windows.h"
+#include "shadow/filter.h"
 
 namespace tw::emu {
 inline namespace TW_TARGET {
@@ -504,6 +507,83 @@ template <AddressForm kA, AddressForm kB> struct Dot {
   }
 };
 
+// The same with one pair of global loads: the loaded values go straight into the FMA.
+template <AddressForm kA, AddressForm kB, bool kFiltered> struct GlobalDot {
+  // Host address of a half-warp's run or single element, or nullptr.
+  template <AddressForm kForm>
+  TW_INLINE static const uint8_t* place(Warp* warp, uint32_t number, const uint64_t* addresses,
+                                        int64_t offset, uint32_t h) {
+    const uint64_t first = addresses[h] + uint64_t(offset);
+    uint64_t reach = 0;
+    if (first & 3) return nullptr;
+    if constexpr (kForm == AddressForm::unit) {
+      reach = (kHalf - 1) * 4;
+      if (addresses[h + kHalf - 1] - addresses[h] != reach) return nullptr;
+    }
+    if constexpr (kFiltered) {
+      const shadow::CtaFilter& filter = *warp->cta->observer->filter;
+      const shadow::CtaFilter::Site& site = filter.sites[number];
+      const uint64_t at = first - site.low;
+      if (at > site.span || at + reach > site.span) return nullptr;
+      if (!site.always) {
+        const uint32_t tag = *filter.tag;
+        if (site.tags[at >> shadow::kLineShift] != tag) return nullptr;
+        if (kForm == AddressForm::unit && site.tags[(at + reach) >> shadow::kLineShift] != tag)
+          return nullptr;
+      }
+      return reinterpret_cast<const uint8_t*>(first + uint64_t(site.bias));
+    } else {
+      SiteCache& cache = warp->sites[number];
+      if (first - cache.low > cache.span || first - cache.low + reach > cache.span) {
+        if (!locate(warp, number, first, 4) || first - cache.low + reach > cache.span)
+          return nullptr;
+      }
+      return reinterpret_cast<const uint8_t*>(first + uint64_t(cache.bias));
+    }
+  }
+  template <AddressForm kForm>
+  TW_INLINE static FloatVector term(const uint8_t* at, uint32_t vector) {
+    const float* values = reinterpret_cast<const float*>(at);
+    return kForm == AddressForm::unit ? load(values + vector * kVectorFloats) : splat(values[0]);
+  }
+  [[gnu::noinline, gnu::cold]] static const Op* apart(TW_HANDLER_ARGS) { TW_GO(op + 1); }
+
+  static const Op* run(TW_HANDLER_ARGS) {
+    constexpr bool kOneA = kA == AddressForm::uniform, kOneB = kB == AddressForm::uniform;
+    const GlobalPair* pair = static_cast<const GlobalPair*>(op->extra);
+    const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
+    const uint64_t* b = reinterpret_cast<const uint64_t*>(frame + op->b);
+    const uint8_t* a0 = place<kA>(warp, op->site, a, pair->a_offset, 0);
+    const uint8_t* b0 = place<kB>(warp, pair->b_site, b, pair->b_offset, 0);
+    const uint8_t* a1 = kOneA ? a0 : place<kA>(warp, op->site, a, pair->a_offset, kHalf);
+    const uint8_t* b1 = kOneB ? b0 : place<kB>(warp, pair->b_site, b, pair->b_offset, kHalf);
+    if (!a0 || !a1 || !b0 || !b1) [[unlikely]]
+      return apart(op, frame, warp);
+    constexpr uint32_t kPart = kHalf / kVectorFloats;
+    const float* c = reinterpret_cast<const float*>(frame + op->c);
+    FloatVector low[kPart], high[kPart];
+    for (uint32_t v = 0; v < kPart; ++v) {
+      low[v] = multiply_add(term<kA>(a0, v), term<kB>(b0, v), load(c + v * kVectorFloats));
+      high[v] = multiply_add(term<kA>(a1, v), term<kB>(b1, v), load(c + kHalf + v * kVectorFloats));
+    }
+    float* d = reinterpret_cast<float*>(frame + op->d);
+    for (uint32_t v = 0; v < kPart; ++v)
+      store(d + v * kVectorFloats, canonical(low[v])),
+          store(d + kHalf + v * kVectorFloats, canonical(high[v]));
+    TW_GO(op->target);
+  }
+};
+
+template <bool kFiltered> Handler pick_global_dot(AddressForm a, AddressForm b) {
+  using enum AddressForm;
+  if (a == uniform && b == unit) return GlobalDot<uniform, unit, kFiltered>::run;
+  if (a == unit && b == uniform) return GlobalDot<unit, uniform, kFiltered>::run;
+  if (a == broadcast && b == unit) return GlobalDot<broadcast, unit, kFiltered>::run;
+  if (a == unit && b == broadcast) return GlobalDot<unit, broadcast, kFiltered>::run;
+  if (a == unit && b == unit) return GlobalDot<unit, unit, kFiltered>::run;
+  return nullptr;
+}
+
 }  // namespace
 
 Handler memory_handler(const MemoryKey& key) {
@@ -525,6 +605,31 @@ Handler dot_handler(AddressForm a, AddressForm b) {
   if (a == unit && b == unit) return Dot<unit, unit>::run;
   if (a == broadcast && b == broadcast) return Dot<broadcast, broadcast>::run;
   return nullptr;
+}
+
+Handler global_dot_handler(AddressForm a, AddressForm b, bool filtered) {
+  auto half = [](AddressForm f) { return f == AddressForm::unit_warp ? AddressForm::unit : f; };
+  return filtered ? pick_global_dot<true>(half(a), half(b))
+                  : pick_global_dot<false>(half(a), half(b));
+}
+
+const Op* fma_row(TW_HANDLER_ARGS) {
+  const FmaRow* row = static_cast<const FmaRow*>(op->extra);
+  constexpr uint32_t kParts = kLanes / kVectorFloats;
+  const float* common = reinterpret_cast<const float*>(frame + row->common);
+  FloatVector x[kParts];
+  for (uint32_t v = 0; v < kParts; ++v) x[v] = load(common + v * kVectorFloats);
+  const FmaTerm* end = row->terms + row->count;
+  for (const FmaTerm* t = row->terms; t != end; ++t) {
+    const float* b = reinterpret_cast<const float*>(frame + t->b);
+    const float* c = reinterpret_cast<const float*>(frame + t->c);
+    float* d = reinterpret_cast<float*>(frame + t->d);
+    FloatVector sums[kParts];
+    for (uint32_t v = 0; v < kParts; ++v)
+      sums[v] = multiply_add(x[v], load(b + v * kVectorFloats), load(c + v * kVectorFloats));
+    for (uint32_t v = 0; v < kParts; ++v) store(d + v * kVectorFloats, canonical(sums[v]));
+  }
+  TW_NEXT;
 }
 
 }  // namespace TW_TARGET

@@ -52,13 +52,24 @@ struct DotRow {
 // nullptr if there is no fused handler for these forms.
 using DotHandlerTable = Handler (*)(AddressForm a, AddressForm b);
 
-// A run of independent f32 FMAs on lane slots: extra = FmaRow*.
+// Two global loads and the FMA that consumes them. Op fields: a, b = 64-bit address slots, c =
+// addend, d = destination, site = of load a, extra = GlobalPair*. Filtered: the loads are observed
+// through the filter, which must let both pass. When a check fails, the plain instructions follow;
+// otherwise `target` is next.
+struct GlobalPair {
+  int64_t a_offset, b_offset;
+  uint32_t b_site;
+};
+using GlobalDotHandlerTable = Handler (*)(AddressForm a, AddressForm b, bool filtered);
+
+// f32 FMAs on lane slots, in order, with a factor that stays the same. Op::extra = FmaRow*.
 struct FmaTerm {
-  uint32_t d, a, b, c;
+  uint32_t d, b, c;
 };
 struct FmaRow {
   uint32_t count = 0;
-  FmaTerm terms[1];
+  uint32_t common = 0;  // slot of the factor
+  FmaTerm terms[1];     // `count` of them
 };
 
 // ---- called by the handlers (memory_access.cpp); out of line, the same for every instruction set

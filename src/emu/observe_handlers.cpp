@@ -20,15 +20,10 @@ uint32_t value_slot(const Op& op, uint32_t element) {
 // Slots are 2 bytes wide for 8- and 16-bit elements.
 uint32_t slot_bytes(Element e) { return e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
 
-// Handlers leave the upper halves of vector registers dirty, which makes every SSE instruction of
-// an observer slow. They keep nothing in vector registers between instructions.
 inline void leave_vector_code() {
 #if defined(__x86_64__)
   static const bool avx = __builtin_cpu_supports("avx");
-  if (avx)
-    asm volatile("vzeroupper" ::
-                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
-                       "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  if (avx) clear_upper_halves();
 #endif
 }
 

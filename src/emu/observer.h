@@ -51,6 +51,9 @@ enum class MbarrierAction : uint8_t { init, invalidate, arrive, transaction, pas
 // What decode knows of an instruction that accesses memory; lives as long as the Program.
 struct AccessSite {
   uint32_t site = 0;  // index into Program::sites
+  // The first such access of the same source line through the same address register: copies of an
+  // unrolled loop are one to the notes of who accessed global memory.
+  uint32_t group = 0;
   AccessKind kind = AccessKind::read;
   AccessSpace space = AccessSpace::global;  // as written; generic: each lane's address decides
   AddressForm form = AddressForm::lanes;    // what is known of the addresses under a full mask

@@ -119,7 +119,9 @@ struct Target {
   const char* name;
   const LaneRowHandlers* (*lane_row)(uint32_t row);
   Handler (*memory)(const MemoryKey&);
-  Handler (*dot)(AddressForm, AddressForm);
+  DotHandlerTable dot;
+  GlobalDotHandlerTable global_dot;
+  Handler fma_row;
 };
 const Target& host_target();  // the best this machine runs; TILEWRIGHT_TARGET overrides
 std::vector<const Target*> supported_targets();

@@ -8,26 +8,28 @@
 
 namespace tw::emu {
 
-#define TW_DECLARE_TARGET(NAME)                                 \
-  inline namespace NAME {                                       \
-  std::span<const LaneRowHandlers> move_lane_rows();            \
-  std::span<const LaneRowHandlers> integer_lane_rows();         \
-  std::span<const LaneRowHandlers> divide_lane_rows();          \
-  std::span<const LaneRowHandlers> logic_lane_rows();           \
-  std::span<const LaneRowHandlers> bits_lane_rows();            \
-  std::span<const LaneRowHandlers> carry_lane_rows();           \
-  std::span<const LaneRowHandlers> video_lane_rows();           \
-  std::span<const LaneRowHandlers> float_lane_rows();           \
-  std::span<const LaneRowHandlers> quotient_lane_rows();        \
-  std::span<const LaneRowHandlers> special_lane_rows();         \
-  std::span<const LaneRowHandlers> half_lane_rows();            \
-  std::span<const LaneRowHandlers> compare_lane_rows();         \
-  std::span<const LaneRowHandlers> set_lane_rows();             \
-  std::span<const LaneRowHandlers> convert_lane_rows();         \
-  std::span<const LaneRowHandlers> convertintfloat_lane_rows(); \
-  std::span<const LaneRowHandlers> converthalf_lane_rows();     \
-  Handler memory_handler(const MemoryKey& key);                 \
-  Handler dot_handler(AddressForm a, AddressForm b);            \
+#define TW_DECLARE_TARGET(NAME)                                            \
+  inline namespace NAME {                                                  \
+  std::span<const LaneRowHandlers> move_lane_rows();                       \
+  std::span<const LaneRowHandlers> integer_lane_rows();                    \
+  std::span<const LaneRowHandlers> divide_lane_rows();                     \
+  std::span<const LaneRowHandlers> logic_lane_rows();                      \
+  std::span<const LaneRowHandlers> bits_lane_rows();                       \
+  std::span<const LaneRowHandlers> carry_lane_rows();                      \
+  std::span<const LaneRowHandlers> video_lane_rows();                      \
+  std::span<const LaneRowHandlers> float_lane_rows();                      \
+  std::span<const LaneRowHandlers> quotient_lane_rows();                   \
+  std::span<const LaneRowHandlers> special_lane_rows();                    \
+  std::span<const LaneRowHandlers> half_lane_rows();                       \
+  std::span<const LaneRowHandlers> compare_lane_rows();                    \
+  std::span<const LaneRowHandlers> set_lane_rows();                        \
+  std::span<const LaneRowHandlers> convert_lane_rows();                    \
+  std::span<const LaneRowHandlers> convertintfloat_lane_rows();            \
+  std::span<const LaneRowHandlers> converthalf_lane_rows();                \
+  Handler memory_handler(const MemoryKey& key);                            \
+  Handler dot_handler(AddressForm a, AddressForm b);                       \
+  Handler global_dot_handler(AddressForm a, AddressForm b, bool filtered); \
+  const Op* fma_row(const Op* op, char* frame, Warp* warp);                \
   }
 
 #if TW_HAS_PORTABLE
@@ -62,8 +64,12 @@ template <const GroupFunction* kGroups> const LaneRowHandlers* lane_row(uint32_t
       NAME::special_lane_rows,    NAME::half_lane_rows,    NAME::compare_lane_rows,         \
       NAME::set_lane_rows,        NAME::convert_lane_rows, NAME::convertintfloat_lane_rows, \
       NAME::converthalf_lane_rows};                                                         \
-  constexpr Target kTarget_##NAME{#NAME, lane_row<kGroups_##NAME>, NAME::memory_handler,    \
-                                  NAME::dot_handler};
+  constexpr Target kTarget_##NAME{#NAME,                                                    \
+                                  lane_row<kGroups_##NAME>,                                 \
+                                  NAME::memory_handler,                                     \
+                                  NAME::dot_handler,                                        \
+                                  NAME::global_dot_handler,                                 \
+                                  NAME::fma_row};
 
 #if TW_HAS_PORTABLE
 TW_DEFINE_TARGET(portable)

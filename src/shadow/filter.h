@@ -19,6 +19,10 @@
 
 namespace tw::shadow {
 
+class CtaOrder;
+class Lines;
+class Races;
+
 inline constexpr uint32_t kLineShift = 6;
 
 // Which bytes have been written: a bit for each.
@@ -93,10 +97,15 @@ struct CtaFilter {
   struct Site {
     uint64_t low = 1, span = 0;      // the allocation; the largest offset at which an access fits
     const uint32_t* tags = nullptr;  // by line of the allocation
+    Lines* lines = nullptr;          // for note_global
+    WrittenView* written = nullptr;  // nullptr: nobody asks
+    int64_t bias = 0;                // address + bias: where the bytes lie
     bool always = false;             // no check looks at accesses of this site to this allocation
   };
   const Site* sites = nullptr;    // by site
   const uint32_t* tag = nullptr;  // the present one
+  Races* detector = nullptr;
+  const CtaOrder* order = nullptr;
 
   bool room() const { return log != log_end; }
   bool room_for_offsets() const { return log != log_end && offsets != offsets_end; }
@@ -115,5 +124,17 @@ struct CtaFilter {
   }
   bool fits(uint32_t address, uint32_t count) const { return uint64_t(address) + count <= bytes; }
 };
+
+// 32 lanes access neighbouring elements of 4, 8 or 16 bytes, each half-warp from an offset of its
+// own in the allocation; or one place for each half-warp (reads).
+struct NotedAccess {
+  uint64_t low, high;
+  uint32_t site, warp;
+  uint8_t bytes;  // of one lane
+  bool write, together;
+};
+// Notes an access whose lines are not tagged, if its lines can take the note; false: it has to be
+// reported. Defined in races_global.cpp.
+bool note_global(const CtaFilter& filter, const CtaFilter::Site& s, const NotedAccess& n);
 
 }  // namespace tw::shadow

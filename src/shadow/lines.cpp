@@ -39,7 +39,15 @@ void Lines::expand(Line& l, uint32_t first) {
   if (l.cells == 0) l.cells = new_blocks(1);
   l.cells |= kActive;
   auto entry = [&](uint32_t e, uint32_t word) {
-    return e >> 7 < first ? 0 : (e >> 7) * 32 + ((e >> 2) & 31) + (word >> (e & 3));
+    if (e >> 7 < first) return 0u;
+    const uint32_t lane = (e >> 2) & 31;
+    if ((e & 3) == kSpread) return (e >> 7) * 32 + (lane & 16);
+    return (e >> 7) * 32 + ((lane + (word >> (e & 3))) & 31);
+  };
+  // Of many lanes that have read one word, another one.
+  auto other = [&](uint32_t e, uint32_t read) {
+    if (read == 0 || (e & 3) != kSpread) return 0u;
+    return read / 32 * 32 + (((e >> 2) & 31) == 0 ? 15u : 31u);
   };
   const bool bytewise = (l.cells & kBytewise) != 0;
   Cell* to = cells(l);
@@ -48,8 +56,14 @@ void Lines::expand(Line& l, uint32_t first) {
   for (uint32_t w = 0; w < 16; ++w) {
     Cell c;
     c.write[0] = entry(l.write, w);
-    c.read[0] = entry(l.read[0], w), c.read[1] = entry(second, w);
-    if (saturated && c.read[1] != 0) c.read[1] |= kSaturated;
+    const uint32_t r0 = (l.words[0] >> w) & 1 ? entry(l.read[0], w) : 0;
+    const uint32_t r1 = (l.words[1] >> w) & 1 ? entry(second, w) : 0;
+    if (r0 != 0 && r1 != 0) {
+      c.read[0] = r0, c.read[1] = r1 | (saturated ? kSaturated : 0);
+    } else {
+      c.read[0] = r0 | r1;
+      c.read[1] = other(r0 != 0 ? l.read[0] : second, c.read[0]);
+    }
     if (!bytewise)
       to[w] = c;
     else

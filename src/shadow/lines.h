@@ -1,11 +1,11 @@
 // Race records of one allocation of global memory, by lines of 64 bytes.
 //
-// Nearly all accesses of tiled kernels move whole lines, by neighbouring lanes of one warp. Such a
-// line needs three words: who wrote it, and its last two readers. Only a line whose words differ
-// gets cells (races.h), one for four bytes, or one for each byte once something smaller is
-// accessed.
+// Nearly all accesses of tiled kernels move whole lines or long parts of them, by neighbouring lanes
+// of one warp, or give one word to many lanes. Such a line needs few words: who wrote all of it, and
+// two readers, each with the words that it has read. Only a line of which there is more to say gets
+// cells (races.h), one for four bytes, or one for each byte once something smaller is accessed.
 //
-// Memory, in bytes a byte: 0.31; lines with cells 4 more, 16 more when split to bytes; initcheck
+// Memory, in bytes a byte: 0.38; lines with cells 4 more, 16 more when split to bytes; initcheck
 // has 0.125 besides. Pages that no kernel touches cost nothing.
 //
 // Tested by tests/unit/shadow/races_test.cpp, filter_test.cpp.
@@ -25,10 +25,18 @@ struct Cell {
 
 inline constexpr uint32_t kSaturated = 0x80000000u;  // in Cell::read[1]: two CTAs have read
 
-// Sixteen lanes' (or eight's, four's) consecutive elements that fill a line: record * 128 + first
-// lane * 4 + log2(words of a lane).
+// Which lanes of a record access which words of a line, in seven bits. Consecutive elements: the
+// lane that has, or would have, word 0 (modulo 32), * 4 + log2(words of a lane). One element for
+// many lanes: kSpread and the first of them; of a half-warp (0, 16), or of the whole warp (1).
+inline constexpr uint32_t kSpread = 3;
+inline constexpr uint32_t lanes_in_steps(uint32_t lane, uint32_t word, uint32_t log2_words) {
+  return ((lane - (word >> log2_words)) & 31) << 2 | log2_words;
+}
+
+// Entries: record * 128 + lanes.
 struct Line {
   uint32_t write = 0, read[2] = {0, 0};
+  uint16_t words[2] = {0, 0};  // that read[0], read[1] have read
   // Number of its first block of 16 cells. With kActive they are in use, and read[0] is the latest
   // record in them.
   uint32_t cells = 0;

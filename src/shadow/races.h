@@ -132,6 +132,8 @@ class Races {
   // `written`: of the same memory; nullptr: nobody asks what is initialised.
   void access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
                      const WrittenView* written = nullptr);
+  // False: access_global has to look at it.
+  bool note_global(const CtaFilter::Site& s, const CtaOrder& c, const NotedAccess& n);
 
   // ---- shared memory of one CTA ----
   struct Shared {
@@ -171,8 +173,9 @@ class Races {
   void report(Context& x, const WarpAccess& a, uint32_t lane, uint32_t entry, uint64_t offset,
               AccessType type);
   // Lines of global memory (races_global.cpp).
-  bool whole_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lane,
-                  const WrittenView* written);
+  bool begin_access();
+  bool note_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lanes,
+                 uint32_t words, const WrittenView* written);
   static bool unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes);
   void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lane,
                   const WrittenView* written);

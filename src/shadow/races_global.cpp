@@ -6,10 +6,26 @@
 namespace tw::shadow {
 namespace {
 
-bool consecutive(const uint64_t* offsets, uint32_t count, uint32_t bytes) {
-  uint64_t differs = 0;
-  for (uint32_t i = 0; i < count; ++i) differs |= offsets[i] ^ (offsets[0] + i * bytes);
-  return differs == 0;
+// Lanes from `lane` on whose accesses follow one another inside of one line.
+uint32_t steps_inside_line(const WarpAccess& a, uint32_t left, uint32_t lane) {
+  const uint64_t begin = a.offsets[lane];
+  const uint32_t most = uint32_t(64 - begin % 64) / a.bytes;
+  uint32_t n = 1;
+  while (n < most && lane + n < 32 && ((left >> (lane + n)) & 1) &&
+         a.offsets[lane + n] == begin + n * a.bytes)
+    ++n;
+  return n;
+}
+
+// Lanes from `lane` on that access the same place.
+uint32_t lanes_together(const WarpAccess& a, uint32_t left, uint32_t lane) {
+  uint32_t n = 1;
+  while (lane + n < 32 && ((left >> (lane + n)) & 1) && a.offsets[lane + n] == a.offsets[lane]) ++n;
+  return n;
+}
+
+constexpr uint32_t lanes_mask(uint32_t lane, uint32_t count) {
+  return (count == 32 ? ~0u : (1u << count) - 1) << lane;
 }
 
 }  // namespace
@@ -22,37 +38,92 @@ bool Races::launch_end() {
   return more;
 }
 
+// False: there is no room for more records.
+bool Races::begin_access() {
+  if (records_.full()) return false;
+  if (generation_ != order_.generation()) {
+    generation_ = order_.generation();
+    generation_first_ = records_.next();
+  }
+  return true;
+}
+
+bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const NotedAccess& n) {
+  if (!begin_access()) return false;
+  Context x{records_, c, true};
+  WarpAccess a;
+  a.warp = n.warp, a.site = n.site, a.bytes = n.bytes;
+  a.type = n.write ? AccessType::write : AccessType::read;
+  Lines& lines = *s.lines;
+  WrittenView* const written = s.written != nullptr && s.written->left != 0 ? s.written : nullptr;
+  auto line = [&](uint64_t offset, uint32_t bytes, uint32_t lanes) {
+    const uint64_t number = offset >> kLineShift;
+    if (n.write)
+      lines.tags()[number] = 0;
+    else if (written != nullptr && !written->all(offset, bytes))
+      return false;
+    if (!note_line(x, lines, number, a, lanes, lanes_mask(uint32_t(offset % 64 / 4), bytes / 4),
+                   written))
+      return false;
+    if (n.write && written != nullptr) written->set(offset, bytes);
+    return true;
+  };
+  if (n.together) {
+    if (n.low == n.high) return line(n.low, n.bytes, 1 << 2 | kSpread);
+    return line(n.low, n.bytes, 0 << 2 | kSpread) && line(n.high, n.bytes, 16 << 2 | kSpread);
+  }
+  const uint32_t log2_words = uint32_t(__builtin_ctz(n.bytes) - 2);
+  const uint32_t run = n.high == n.low + 16 * n.bytes ? 32 : 16;  // lanes that follow one another
+  for (uint32_t lane = 0; lane < 32;) {
+    const uint64_t offset = (lane < run ? n.low : n.high) + lane % run * n.bytes;
+    const uint32_t count = std::min(uint32_t(64 - offset % 64) / n.bytes, run - lane % run);
+    if (!line(offset, count * n.bytes, lanes_in_steps(lane, uint32_t(offset % 64 / 4), log2_words)))
+      return false;
+    lane += count;
+  }
+  return true;
+}
+
+bool note_global(const CtaFilter& filter, const CtaFilter::Site& s, const NotedAccess& n) {
+  return filter.detector->note_global(s, *filter.order, n);
+}
+
 void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
                           const WrittenView* written) {
   if (a.type != AccessType::read)
     for (uint32_t left = a.lanes; left != 0; left &= left - 1)
       lines.tags()[a.offsets[__builtin_ctz(left)] >> kLineShift] = 0;
-  if (records_.full()) return;
-  if (generation_ != order_.generation()) {
-    generation_ = order_.generation();
-    generation_first_ = records_.next();
-  }
+  if (!begin_access()) return;
   Context x{records_, c, true};
-  const uint32_t n = a.bytes >= 4 ? 64u / a.bytes : 64;  // lanes that fill a line
   for (uint32_t left = a.lanes; left != 0;) {
     const uint32_t lane = uint32_t(__builtin_ctz(left));
     const uint64_t offset = a.offsets[lane];
-    if (offset % 64 == 0 && lane + n <= 32) {
-      const uint32_t run = ((1u << n) - 1) << lane;
-      if ((left & run) == run && consecutive(a.offsets + lane, n, a.bytes) &&
-          whole_line(x, lines, offset >> kLineShift, a, lane, written)) {
-        left &= ~run;
+    const uint32_t word = uint32_t(offset % 64 / 4);
+    const bool wordwise = a.bytes >= 4 && !a.strong;
+    if (const uint32_t n = steps_inside_line(a, left, lane); wordwise && n > 1) {
+      const uint32_t log2_words = uint32_t(__builtin_ctz(a.bytes) - 2);
+      if (note_line(x, lines, offset >> kLineShift, a, lanes_in_steps(lane, word, log2_words),
+                    lanes_mask(word, n << log2_words), written)) {
+        left &= ~lanes_mask(lane, n);
         continue;
       }
     }
     // Of many lanes that read one place two will do, if nobody has written it.
-    uint32_t last = lane;
-    while (last < 31 && ((left >> (last + 1)) & 1) && a.offsets[last + 1] == offset) ++last;
-    if (a.type == AccessType::read && last > lane + 1 && unwritten(x, lines, offset, a.bytes)) {
-      line_cells(x, lines, a, lane, written);
-      line_cells(x, lines, a, last, written);
-      left &= last == 31 ? 0 : ~0u << (last + 1);
-      continue;
+    const uint32_t n = lanes_together(a, left, lane);
+    if (a.type == AccessType::read && n > 2) {
+      const bool half = n == 16 && lane % 16 == 0;
+      if (wordwise && (half || n == 32) &&
+          note_line(x, lines, offset >> kLineShift, a, (half ? lane : 1) << 2 | kSpread,
+                    lanes_mask(word, a.bytes / 4), written)) {
+        left &= ~lanes_mask(lane, n);
+        continue;
+      }
+      if (unwritten(x, lines, offset, a.bytes)) {
+        line_cells(x, lines, a, lane, written);
+        line_cells(x, lines, a, lane + n - 1, written);
+        left &= ~lanes_mask(lane, n);
+        continue;
+      }
     }
     line_cells(x, lines, a, lane, written);
     left &= left - 1;
@@ -71,56 +142,69 @@ bool Races::unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes)
   return true;
 }
 
-// False: the line needs cells.
-bool Races::whole_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a,
-                       uint32_t lane, const WrittenView* written) {
+// Lanes access some words of a line. False: the line needs cells.
+bool Races::note_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a,
+                      uint32_t lanes, uint32_t words, const WrittenView* written) {
   Line& l = lines.line(number);
-  const uint32_t first = x.records.first();
+  const uint32_t first = x.records.first(), all = lanes_mask(0, lines.words(number));
   const CtaOrder& order = x.order;
-  if (a.strong) return false;
   if (l.cells & Lines::kActive) {
     if (l.read[0] >= first) return false;
     Lines::collapse(l);
   }
-  const uint32_t threads = lane << 2 | uint32_t(__builtin_ctz(a.bytes) - 2);
   auto recent = [&](uint32_t e) { return (e & ~kSaturated) >> 7 >= first; };
-  if ((recent(l.write) || recent(l.read[0])) && !(order.isolated() && order.plain())) return false;
+  const bool fresh = !recent(l.read[0]);
+  if ((recent(l.write) || !fresh) && !(order.isolated() && order.plain())) return false;
   enum Relation { ordered, same, other_thread, other_cta };
   auto relation = [&](uint32_t e) {
     e &= ~kSaturated;
     const Record& r = x.records[e >> 7];
     if (r.cta != order.cta()) return order_.retired(r.cta) ? ordered : other_cta;
     if (r.epoch < order.epoch()) return ordered;
-    return r.warp == a.warp && (e & 127) == threads ? same : other_thread;
+    return r.warp == a.warp && (e & 127) == lanes && (e & 3) != kSpread ? same : other_thread;
   };
   if (recent(l.write) && relation(l.write) >= other_thread) return false;  // a race, perhaps
-  auto entry = [&] { return x.number(a) << 7 | threads; };
+  auto entry = [&] { return x.number(a) << 7 | lanes; };
   if (a.type != AccessType::read) {
+    if (words != all || (lanes & 3) == kSpread) return false;
     for (uint32_t r : l.read)
       if (recent(r) && relation(r) >= other_thread) return false;
     l.write = entry();
     l.read[0] = l.read[1] = 0;
     return true;
   }
-  if (!recent(l.read[0])) {
+  if (fresh) {
     l.read[0] = entry();
+    l.words[0] = uint16_t(words);
     l.read[1] = 0;
     return true;
   }
-  if (!((l.read[1] & kSaturated) && l.read[0] >> 7 >= generation_first_)) {
-    const Relation last = relation(l.read[0]);
-    if (last == same && x.records[l.read[0] >> 7].time == x.time(a)) return true;
-    const uint32_t second = l.read[1] & ~kSaturated;
-    if (last == other_cta)
-      l.read[1] = l.read[0] | kSaturated;
-    else if (last == other_thread)
-      l.read[1] = recent(second) && relation(second) == other_cta ? second : l.read[0];
-    else if (recent(second) && relation(second) <= same)
-      l.read[1] = 0;
-    l.read[0] = entry();
-    if (!(l.read[1] & kSaturated)) return true;
+  if (!((l.read[1] & kSaturated) && l.read[0] >> 7 >= generation_first_ &&
+        (words & ~(l.words[0] & l.words[1])) == 0)) {
+    const uint32_t e = entry();
+    const bool two = recent(l.read[1]), covered = (l.words[0] & ~words) == 0;
+    if (e == l.read[0]) {
+      l.words[0] |= uint16_t(words);
+    } else if (two && (!covered || (l.words[1] & ~l.words[0]) != 0)) {
+      return false;  // some word would have one reader less
+    } else {
+      const Relation last = relation(l.read[0]);
+      const Relation second = two ? relation(l.read[1]) : ordered;
+      if (covered && last <= same) {  // in the place of an earlier reader
+        if (second <= same)
+          l.read[1] = 0;
+        else if (second != other_cta)
+          l.read[1] &= ~kSaturated;
+      } else if (last != other_thread || second != other_cta) {
+        l.read[1] = l.read[0] | (last == other_cta ? kSaturated : 0);
+        l.words[1] = l.words[0];
+      }
+      l.read[0] = e;
+      l.words[0] = uint16_t(words);
+    }
   }
-  tag(lines, number, written);
+  if ((l.read[1] & kSaturated) && (all & ~(l.words[0] & l.words[1])) == 0)
+    tag(lines, number, written);
   return true;
 }
 
@@ -152,7 +236,8 @@ void Races::tag(Lines& lines, uint64_t number, const WrittenView* written) {
           cell->write[0] / 32 >= first || cell->write[1] / 32 >= first)
         return;
   } else if (!(l.read[1] & kSaturated) || l.read[0] >> 7 < generation_first_ ||
-             l.write >> 7 >= first) {
+             l.write >> 7 >= first ||
+             (lanes_mask(0, lines.words(number)) & ~(l.words[0] & l.words[1])) != 0) {
     return;
   }
   lines.tags()[number] = order_.generation();

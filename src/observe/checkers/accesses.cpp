@@ -84,6 +84,8 @@ void CheckSession::bind_filter(const emu::AccessSite& site) {
   if (options_.tools & kRacecheck) {
     if (s.shadow->lines.bytes() == 0) s.shadow->lines.reset(s.shadow->allocation.bytes);
     f.tags = s.shadow->lines.tags();
+    f.lines = &s.shadow->lines;
+    if ((options_.tools & kInitcheck) && s.shadow->tracked) f.written = &s.shadow->written.view;
   } else if (!(options_.tools & kInitcheck) || !s.shadow->tracked ||
              s.shadow->written.left() == 0) {
     f.always = true;
@@ -91,6 +93,7 @@ void CheckSession::bind_filter(const emu::AccessSite& site) {
     return;
   }
   f.low = s.low;
+  f.bias = int64_t(reinterpret_cast<uint64_t>(s.shadow->allocation.host) - s.low);
   f.span = s.span - site.bytes;
 }
 

@@ -47,7 +47,7 @@ void CheckSession::racecheck(Resolved& r) {
   shadow::WarpAccess w;
   w.warp = r.a.warp.index;
   w.lanes = r.lanes;
-  w.site = site.site;
+  w.site = shared ? site.site : site.group;
   w.bytes = site.bytes;
   w.type = site.kind == AccessKind::read    ? shadow::AccessType::read
            : site.kind == AccessKind::write ? shadow::AccessType::write

@@ -301,8 +301,12 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   // the last block of a launch report every access to shared memory.
   const emu::Dim3& grid = now_->launch.grid;
   const bool edge = cta.linear == 0 || cta.linear + 1 == uint64_t(grid.x) * grid.y * grid.z;
+  filter.detector = &races_;
+  filter.order = &s->shared.order;
   s->closed.sites = filter.sites;
   s->closed.tag = filter.tag;
+  s->closed.detector = filter.detector;
+  s->closed.order = filter.order;
   s->every_access = now_->arrays != nullptr && edge && (options_.tools & kMemcheck) != 0;
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
