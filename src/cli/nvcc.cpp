@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,35 @@ bool up_to_date(const fs::path& manifest, const fs::path& folder, std::string& p
   }
   program = (folder / name).string();
   return access(program.c_str(), X_OK) == 0;
+}
+
+void mark_used(const fs::path& manifest, const fs::path& program) {
+  std::error_code ignored;  // a cache that others own works as well
+  for (const fs::path& path : {manifest, program})
+    fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+}
+
+// Removes what has not been used for long, by the manifests: the folder may hold the user's files, too.
+void remove_unused(const fs::path& folder) {
+  constexpr auto kLong = std::chrono::hours(24 * 30);
+  std::error_code error;
+  const auto unused = [&](const fs::path& path) {
+    const auto time = fs::last_write_time(path, error);
+    return !error && time < fs::file_time_type::clock::now() - kLong;
+  };
+  std::vector<fs::path> manifests;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".manifest" && entry.path().stem().string().size() == 32 &&
+        unused(entry.path()))
+      manifests.push_back(entry.path());
+  for (const fs::path& manifest : manifests) {
+    std::ifstream file(manifest);
+    std::string name;
+    std::getline(file, name);
+    if (!name.empty() && name.find('/') == std::string::npos && unused(folder / name))
+      fs::remove(folder / name, error);
+    fs::remove(manifest, error);
+  }
 }
 
 // Removes what it names when it goes out of scope.
@@ -237,7 +267,11 @@ Result<std::string> compile(const CompileRequest& request) {
   const std::string id = content_hash(key);
   const fs::path manifest = *folder / (id + ".manifest");
   std::string program;
-  if (up_to_date(manifest, *folder, program)) return program;
+  if (up_to_date(manifest, *folder, program)) {
+    mark_used(manifest, program);
+    return program;
+  }
+  remove_unused(*folder);
 
   const std::string unique = fmt::format("{}.{}.tmp", id, getpid());
   const Temporary output{*folder / (unique + ".program")}, rule{*folder / (unique + ".d")},
