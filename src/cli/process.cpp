@@ -42,6 +42,12 @@ std::vector<std::string> environment_with(const Environment& added) {
   return result;
 }
 
+// For a program that this process waits for: it ends with us, even where we are killed.
+std::vector<std::string> environment_of_child(Environment added) {
+  added.emplace_back(cudart::kParentVariable, std::to_string(getpid()));
+  return environment_with(added);
+}
+
 Error cannot_start(const std::string& path, int error) {
   return Error{.message = fmt::format("cannot be started: {}", strerror(error)), .file = path};
 }
@@ -98,7 +104,7 @@ Result<int> run_and_wait(const std::vector<std::string>& arguments, const Enviro
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&watched, number);
   sigprocmask(SIG_BLOCK, &watched, &before);
 
-  const std::vector<std::string> environment = environment_with(added);
+  const std::vector<std::string> environment = environment_of_child(added);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -148,7 +154,7 @@ Result<int> run_and_wait(const std::vector<std::string>& arguments, const Enviro
 Result<int> run_reading(const std::vector<std::string>& arguments, const Environment& added,
                         double seconds, int read_end, int write_end,
                         const std::function<void(std::string_view)>& on_text, Output output) {
-  const std::vector<std::string> environment = environment_with(added);
+  const std::vector<std::string> environment = environment_of_child(added);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (output == Output::dropped)

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "cudart/diagnose.h"
@@ -105,6 +107,14 @@ void take(int number) {
 }
 
 }  // namespace
+
+void end_with_parent() {
+  const char* parent = std::getenv(kParentVariable);
+  // Programs that the program starts have another parent, and live on.
+  if (parent == nullptr || std::atol(parent) != getppid()) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::atol(parent) != getppid()) raise(SIGKILL);  // it went in between
+}
 
 void start_watch() {
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return;  // out of descriptors: go on without

@@ -15,6 +15,11 @@ inline int timeout_signal() { return SIGRTMIN + 5; }
 inline constexpr int kTimeoutStatus = 124;
 inline constexpr int kInterruptStatus = 130;
 
+// Process number of the command where it waits for the program.
+inline constexpr const char* kParentVariable = "TILEWRIGHT_PARENT";
+// The program is killed when that command has gone.
+void end_with_parent();
+
 void start_watch();
 void stop_watch();
 

@@ -180,13 +180,24 @@ for _ in $(seq 200); do sleep 0.1; [[ -e /proc/$child/exe && $(readlink /proc/$c
 sleep 1
 # (a shell without job control starts background commands with SIGINT ignored: env undoes that)
 kill -INT $child
-(sleep 60; kill -KILL $child) 2>/dev/null &
+(sleep 60; kill -KILL $child) >/dev/null 2>&1 &  # (its sleep outlives it, and must not hold our output)
 guard=$!
 wait $child
 status=$?
 kill $guard 2>/dev/null
 [[ $status == 130 ]] && grep -q "interrupted; unfinished:" err.txt && grep -q "endless.cu:3" err.txt ||
   { echo "FAIL: Ctrl-C: status $status"; cat err.txt; failures=$((failures + 1)); }
+
+# The command killed while it waits: the program goes, too.
+"$tilewright" run --timeout 100 "$here/programs/endless.cu" >out.txt 2>err.txt &
+child=$!
+for _ in $(seq 200); do sleep 0.1; read -r program _ </proc/$child/task/$child/children && [[ $(readlink /proc/$program/exe) == */endless-* ]] && break; done
+kill -KILL $child
+for _ in $(seq 50); do [[ -d /proc/$program ]] || break; sleep 0.1; done
+if [[ -z $program || -d /proc/$program ]]; then
+  echo "FAIL: the program ${program:-(none)} outlives a killed command"; failures=$((failures + 1))
+  kill -KILL $program 2>/dev/null
+fi
 
 echo "$failures failures"
 exit $((failures > 0))

@@ -7,6 +7,7 @@
 #include "cudart/diagnose.h"
 #include "cudart/runtime.h"
 #include "cudart/static_runtime.h"
+#include "cudart/watch.h"
 
 namespace tw::cudart {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr int kRefused = 2;  // as the command exits for a program that it cannot run
 
 [[gnu::constructor]] void take_over() {
+  end_with_parent();
   Dl_info self;
   if (dladdr(reinterpret_cast<const void*>(&take_over), &self) == 0) return;
   void* library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
