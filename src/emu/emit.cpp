@@ -445,7 +445,9 @@ class Emitter {
     fill(filter->b, filter->members_b, row_b, form_b);
     Op& op = push(filter_target(d_.target).row, row_a.members.front().site);
     op.a = offset(a_reg), op.b = offset(b_reg);
-    op.extra = own(filter);
+    filter->index = uint32_t(p_.rows.size());
+    p_.rows.push_back(own(filter));
+    op.extra = p_.rows.back();
   }
 
   void observe_row(const std::shared_ptr<AccessRow>& row, uint32_t address) {

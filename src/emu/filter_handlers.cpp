@@ -19,12 +19,35 @@ namespace {
 
 using shadow::CtaFilter;
 using shadow::LogSite;
+using shadow::SharedRange;
 using shadow::WrittenView;
 
 constexpr uint32_t kHalf = kLanes / 2;
 
 TW_INLINE const AccessSite& site_of(const Op* op) {
   return *static_cast<const AccessSite*>(op->extra);
+}
+
+// Sixteen aligned elements, of those lanes that take part. The bits of each lie in one word at any
+// byte of `bits`.
+TW_INLINE bool elements_written(const WrittenView& w, const uint32_t* address, uint32_t lanes,
+                                uint32_t bytes) {
+#if defined(__AVX512F__)
+  const __m512i at = _mm512_loadu_si512(address);
+  const __m512i words = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), __mmask16(lanes),
+                                                    _mm512_srli_epi32(at, 3), w.bits, 1);
+  const __m512i bits = _mm512_srlv_epi32(words, _mm512_and_epi32(at, _mm512_set1_epi32(7)));
+  const __m512i missing = _mm512_andnot_epi32(bits, _mm512_set1_epi32((1 << bytes) - 1));
+  return (_mm512_test_epi32_mask(missing, missing) & lanes) == 0;
+#else
+  const uint64_t wanted = (1ull << bytes) - 1;
+  uint64_t missing = 0;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t at = address[__builtin_ctz(left)];
+    missing |= ~w.bits[at / 64] >> at % 64 & wanted;
+  }
+  return missing == 0;
+#endif
 }
 
 // Sixteen lanes in steps.
@@ -36,14 +59,9 @@ TW_INLINE bool half_written(const WrittenView& w, uint64_t address, uint32_t str
       if (!w.all(address + i, kHalf * bytes < 64 ? kHalf * bytes : 64)) return false;
     return true;
   }
-  // Aligned elements lie in one word of bits each.
-  const uint64_t wanted = (1ull << bytes) - 1;
-  uint64_t missing = 0;
-  for (uint32_t l = 0; l < kHalf; ++l) {
-    const uint64_t at = address + l * stride;
-    missing |= ~w.bits[at / 64] >> at % 64 & wanted;
-  }
-  return missing == 0;
+  uint32_t at[kHalf];
+  for (uint32_t l = 0; l < kHalf; ++l) at[l] = uint32_t(address) + l * stride;
+  return elements_written(w, at, 0xffff, bytes);
 }
 
 // ---- shared memory ----
@@ -55,8 +73,9 @@ template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
   const uint32_t low = a[0] + uint32_t(op->imm);
   const uint32_t high = kUniform ? low : a[kHalf] + uint32_t(op->imm);
   const uint32_t extent = kUniform ? log.bytes : (kHalf - 1) * log.stride + log.bytes;
-  if (!f.open || ((low | high) & (log.bytes - 1u)) != 0 || !f.fits(low, extent) ||
-      !f.fits(high, extent) || !f.room()) [[unlikely]]
+  const SharedRange& range = f.ranges[op->site];
+  if (!f.open || ((low | high) & (log.bytes - 1u)) != 0 || !f.fits(range, low, extent) ||
+      !f.fits(range, high, extent) || !f.room()) [[unlikely]]
     return observe_read(op, frame, warp);
   if (f.written.left != 0 && !(half_written(f.written, low, kUniform ? 0 : log.stride, log.bytes) &&
                                (kUniform || half_written(f.written, high, log.stride, log.bytes))))
@@ -68,18 +87,19 @@ template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
 
 // Bounds and alignment of the active lanes.
 TW_INLINE bool lanes_fit(const uint32_t* a, uint32_t offset, uint32_t lanes, uint32_t bytes,
-                         uint32_t limit) {
-  if (bytes > limit) return false;
+                         const SharedRange& range) {
+  if (range.low + bytes > range.high) return false;
+  const uint32_t low = uint32_t(range.low), span = uint32_t(range.high - range.low) - bytes;
   uint32_t bad = 0;
   if (lanes == kFullMask) {
     for (uint32_t l = 0; l < kLanes; ++l) {
       const uint32_t at = a[l] + offset;
-      bad |= (at & (bytes - 1)) | uint32_t(at > limit - bytes);
+      bad |= (at & (bytes - 1)) | uint32_t(at - low > span);
     }
   } else {
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
       const uint32_t at = a[__builtin_ctz(left)] + offset;
-      bad |= (at & (bytes - 1)) | uint32_t(at > limit - bytes);
+      bad |= (at & (bytes - 1)) | uint32_t(at - low > span);
     }
   }
   return bad == 0;
@@ -97,17 +117,14 @@ const Op* shared_read_lanes(TW_HANDLER_ARGS) {
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
-  if (!f.open || !f.room_for_offsets() || !lanes_fit(a, offset, warp->active, bytes, f.bytes))
-      [[unlikely]]
+  if (!f.open || !f.room_for_offsets() ||
+      !lanes_fit(a, offset, warp->active, bytes, f.ranges[op->site])) [[unlikely]]
     return observe_read(op, frame, warp);
   if (f.written.left != 0) {
-    const uint64_t wanted = (1ull << bytes) - 1;
-    uint64_t missing = 0;
-    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
-      const uint32_t at = a[__builtin_ctz(left)] + offset;
-      missing |= ~f.written.bits[at / 64] >> at % 64 & wanted;
-    }
-    if (missing != 0) [[unlikely]]
+    uint32_t at[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = a[l] + offset;
+    if (!elements_written(f.written, at, warp->active & 0xffff, bytes) ||
+        !elements_written(f.written, at + kHalf, warp->active >> kHalf, bytes)) [[unlikely]]
       return observe_read(op, frame, warp);
   }
   if (f.races) log_lanes(f, log, a, offset, warp);
@@ -157,7 +174,8 @@ const Op* shared_write_unit(TW_HANDLER_ARGS) {
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t low = a[0] + uint32_t(op->imm), high = a[kHalf] + uint32_t(op->imm);
   const uint32_t distance = low < high ? high - low : low - high;
-  if (!f.open || ((low | high) & 3u) != 0 || !f.fits(low, 64) || !f.fits(high, 64) ||
+  const SharedRange& range = f.ranges[op->site];
+  if (!f.open || ((low | high) & 3u) != 0 || !f.fits(range, low, 64) || !f.fits(range, high, 64) ||
       distance < 64 || !f.room()) [[unlikely]]
     return observe_write(op, frame, warp);
   if (f.races) {
@@ -175,28 +193,78 @@ const Op* shared_write_unit(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+#if defined(__AVX512F__)
+// Puts the lanes' stamps on `words` words each. False: another thread has written one of them in
+// this epoch, perhaps of the same warp.
+TW_INLINE bool stamped(CtaFilter& f, const uint32_t* address, uint32_t offset, const Warp* warp,
+                       uint32_t words, uint32_t& least, uint32_t& most) {
+  const __m512i base = _mm512_set1_epi32(int(f.base));
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  __m512i index[2], mine[2];
+  __mmask16 active[2];
+  for (uint32_t h = 0; h < 2; ++h) {
+    active[h] = __mmask16(warp->active >> kHalf * h);
+    const __m512i at =
+        _mm512_add_epi32(_mm512_loadu_si512(address + kHalf * h), _mm512_set1_epi32(int(offset)));
+    if (active[h] != 0) {
+      const uint32_t low = _mm512_mask_reduce_min_epu32(active[h], at);
+      const uint32_t high = _mm512_mask_reduce_max_epu32(active[h], at);
+      least = low < least ? low : least, most = high > most ? high : most;
+    }
+    index[h] = _mm512_srli_epi32(at, 2);
+    mine[h] =
+        _mm512_add_epi32(lanes, _mm512_set1_epi32(int(f.base + warp->index * kLanes + kHalf * h)));
+  }
+  auto each = [&](auto take) {
+    __mmask16 bad = 0;
+    for (uint32_t w = 0; w < words; ++w)
+      for (uint32_t h = 0; h < 2; ++h)
+        bad |= take(active[h], _mm512_add_epi32(index[h], _mm512_set1_epi32(int(w))), mine[h]);
+    return bad;
+  };
+  const __mmask16 taken = each([&](__mmask16 k, __m512i at, __m512i own) {
+    const __m512i old = _mm512_mask_i32gather_epi32(own, k, at, f.stamps, 4);
+    return __mmask16(_mm512_cmpge_epu32_mask(old, base) & _mm512_cmpneq_epi32_mask(old, own));
+  });
+  if (taken != 0) return false;
+  each([&](__mmask16 k, __m512i at, __m512i own) {
+    _mm512_mask_i32scatter_epi32(f.stamps, k, at, own, 4);
+    return __mmask16(0);
+  });
+  return each([&](__mmask16 k, __m512i at, __m512i own) {
+           const __m512i now = _mm512_mask_i32gather_epi32(own, k, at, f.stamps, 4);
+           return _mm512_cmpneq_epi32_mask(now, own);
+         }) == 0;
+}
+#endif
+
 const Op* shared_write_lanes(TW_HANDLER_ARGS) {
   CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t offset = uint32_t(op->imm), bytes = log.bytes;
-  if (!f.open || !f.room_for_offsets() || !lanes_fit(a, offset, warp->active, bytes, f.bytes))
-      [[unlikely]]
+  if (!f.open || !f.room_for_offsets() ||
+      !lanes_fit(a, offset, warp->active, bytes, f.ranges[op->site])) [[unlikely]]
     return observe_write(op, frame, warp);
   if (f.races) {
-    const uint32_t words = (bytes + 3) / 4, base = f.base;
     uint32_t least = ~0u, most = 0;
-    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
-      const uint32_t lane = uint32_t(__builtin_ctz(left)), at = a[lane] + offset;
-      const uint32_t mine = base + warp->index * kLanes + lane;
-      for (uint32_t w = 0; w < words; ++w) {
-        uint32_t& stamp = f.stamps[at / 4 + w];
-        if (stamp >= base && stamp != mine) [[unlikely]]
-          return observe_write(op, frame, warp);
-        stamp = mine;
+#if defined(__AVX512F__)
+    if (bytes % 4 == 0) {
+      if (!stamped(f, a, offset, warp, bytes / 4, least, most)) [[unlikely]]
+        return observe_write(op, frame, warp);
+    } else
+#endif
+      for (uint32_t left = warp->active; left != 0; left &= left - 1) {
+        const uint32_t lane = uint32_t(__builtin_ctz(left)), at = a[lane] + offset;
+        const uint32_t mine = f.base + warp->index * kLanes + lane;
+        for (uint32_t w = 0; w < (bytes + 3) / 4; ++w) {
+          uint32_t& stamp = f.stamps[at / 4 + w];
+          if (stamp >= f.base && stamp != mine) [[unlikely]]
+            return observe_write(op, frame, warp);
+          stamp = mine;
+        }
+        least = at < least ? at : least, most = at > most ? at : most;
       }
-      least = at < least ? at : least, most = at > most ? at : most;
-    }
     f.wrote(least, most + bytes);
     log_lanes(f, log, a, offset, warp);
   }
@@ -208,10 +276,10 @@ const Op* shared_write_lanes(TW_HANDLER_ARGS) {
 
 const Op* shared_write_uniform(TW_HANDLER_ARGS) { return observe_write(op, frame, warp); }
 
-TW_INLINE bool row_logged(CtaFilter& f, const LogSite& log, uint32_t low, uint32_t high) {
-  const uint32_t reach = uint32_t(log.high - log.low) + 15 * log.stride + 4;
-  if (((low | high) & 3u) != 0 || !f.fits(low + uint32_t(log.low), reach) ||
-      !f.fits(high + uint32_t(log.low), reach))
+TW_INLINE bool row_passes(CtaFilter& f, const LogSite& log, const SharedRange& range, uint32_t low,
+                          uint32_t high) {
+  const uint32_t reach = 15 * log.stride + 4;
+  if (((low | high) & 3u) != 0 || !f.fits(range, low, reach) || !f.fits(range, high, reach))
     return false;
   if (f.written.left != 0) [[unlikely]]
     for (uint32_t m = 0; m < log.count; ++m) {
@@ -347,8 +415,9 @@ const Op* filter_row(TW_HANDLER_ARGS) {
   const RowFilter& row = *static_cast<const RowFilter*>(op->extra);
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);
-  if (!f.open || f.log_end - f.log < 2 || !row_logged(f, row.a, a[0], a[kHalf]) ||
-      !row_logged(f, row.b, b[0], b[kHalf])) [[unlikely]]
+  const SharedRange* ranges = f.row_ranges + 2 * row.index;
+  if (!f.open || f.log_end - f.log < 2 || !row_passes(f, row.a, ranges[0], a[0], a[kHalf]) ||
+      !row_passes(f, row.b, ranges[1], b[0], b[kHalf])) [[unlikely]]
     TW_GO(op + 2);
   if (f.races) {
     f.add(&row.a, kFullMask, a[0], a[kHalf], warp->index);

@@ -108,6 +108,7 @@ struct AccessRow {
 struct RowFilter {
   shadow::LogSite a, b;
   std::vector<shadow::LogSite::Member> members_a, members_b;
+  uint32_t index = 0;  // of Program::rows
 };
 
 // A basic block's executions: by warps, and by their lanes.

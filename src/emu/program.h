@@ -69,6 +69,8 @@ struct Block {
   std::vector<uint32_t> sites;    // of its instructions, each once, in order
 };
 
+struct RowFilter;  // observer.h
+
 struct Program {
   const ptx::Module* module = nullptr;
   const ptx::Function* function = nullptr;
@@ -94,6 +96,7 @@ struct Program {
   // result is used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
   bool order_dependent = false;
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
+  std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered
   uint32_t registers = 0;                    // estimate: 32-bit registers live at once
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };

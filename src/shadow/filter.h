@@ -78,12 +78,20 @@ struct Logged {
   bool regular;
 };
 
+// Where an access may fall, in bytes of shared memory: an array. Rows: the lanes' addresses, before
+// the members' distances are added.
+struct SharedRange {
+  int64_t low = 0, high = 0;  // high: past the end
+};
+
 // Of one CTA.
 struct CtaFilter {
   // ---- shared memory ----
   bool open = false;  // the handlers may log; otherwise every access is reported
   bool races = false;
-  uint32_t bytes = 0;          // of shared memory
+  uint32_t bytes = 0;                       // of shared memory
+  const SharedRange* ranges = nullptr;      // by site
+  const SharedRange* row_ranges = nullptr;  // two for each fused row of loads
   uint32_t* stamps = nullptr;  // by four bytes: base + thread of the last writer of this epoch
   uint32_t base = 0;           // smaller ones are of earlier epochs
   uint32_t written_low = ~0u, written_high = 0;         // of this epoch
@@ -122,7 +130,9 @@ struct CtaFilter {
     written_low = low < written_low ? low : written_low;
     written_high = high > written_high ? high : written_high;
   }
-  bool fits(uint32_t address, uint32_t count) const { return uint64_t(address) + count <= bytes; }
+  static bool fits(const SharedRange& r, uint32_t address, uint32_t count) {
+    return address >= r.low && int64_t(address) + count <= r.high;
+  }
 };
 
 // 32 lanes access neighbouring elements of 4, 8 or 16 bytes, each half-warp from an offset of its

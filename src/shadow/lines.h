@@ -21,6 +21,7 @@ namespace tw::shadow {
 
 struct Cell {
   uint32_t write[2] = {0, 0}, read[2] = {0, 0};
+  bool operator==(const Cell&) const = default;
 };  // record * 32 + lane; 0: none
 
 inline constexpr uint32_t kSaturated = 0x80000000u;  // in Cell::read[1]: two CTAs have read
@@ -52,6 +53,9 @@ class Lines {
   uint64_t count() const { return (bytes_ + 63) >> kLineShift; }
   Line& line(uint64_t number) { return lines_[number]; }
   uint32_t* tags() { return tags_.get(); }
+  void untag(uint64_t number) {
+    if (tags_[number] != 0) tags_[number] = 0;  // mostly it is: its cache line stays clean
+  }
   // The words of a line that belong to the allocation.
   uint32_t words(uint64_t number) const {
     const uint64_t rest = bytes_ - (number << kLineShift);

@@ -89,8 +89,18 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
     if (both_strong(entry) && (r.cta == x.order.cta() || (r.wide && a.wide))) return false;
     return unordered(entry);
   };
+  const Cell* last_seen = nullptr;  // the cell before, and what it was
+  Cell neighbour;
   for (uint64_t offset = begin; offset < begin + a.bytes; offset += step) {
     Cell& cell = *cells++;
+    if (!writes && last_seen != nullptr && cell == neighbour && neighbour.write[0] < first &&
+        neighbour.write[1] < first) {  // nobody has written it: it fares like the one before
+      cell = *last_seen;
+      last_seen = &cell;
+      continue;
+    }
+    neighbour = cell;
+    last_seen = &cell;
     for (uint32_t w : cell.write)
       if (w >= first && conflicts(w)) {
         report(x, a, lane, w, offset, a.type);

@@ -177,7 +177,7 @@ class Races {
   bool note_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lanes,
                  uint32_t words, const WrittenView* written);
   static bool unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes);
-  void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lane,
+  void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lanes,
                   const WrittenView* written);
   void tag(Lines& lines, uint64_t number, const WrittenView* written);
   // The log of an epoch (races_shared.cpp).

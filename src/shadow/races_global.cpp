@@ -59,7 +59,7 @@ bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const Noted
   auto line = [&](uint64_t offset, uint32_t bytes, uint32_t lanes) {
     const uint64_t number = offset >> kLineShift;
     if (n.write)
-      lines.tags()[number] = 0;
+      lines.untag(number);
     else if (written != nullptr && !written->all(offset, bytes))
       return false;
     if (!note_line(x, lines, number, a, lanes, lanes_mask(uint32_t(offset % 64 / 4), bytes / 4),
@@ -72,12 +72,14 @@ bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const Noted
     if (n.low == n.high) return line(n.low, n.bytes, 1 << 2 | kSpread);
     return line(n.low, n.bytes, 0 << 2 | kSpread) && line(n.high, n.bytes, 16 << 2 | kSpread);
   }
-  const uint32_t log2_words = uint32_t(__builtin_ctz(n.bytes) - 2);
+  const uint32_t log2_bytes = uint32_t(__builtin_ctz(n.bytes)), log2_words = log2_bytes - 2;
   const uint32_t run = n.high == n.low + 16 * n.bytes ? 32 : 16;  // lanes that follow one another
   for (uint32_t lane = 0; lane < 32;) {
-    const uint64_t offset = (lane < run ? n.low : n.high) + lane % run * n.bytes;
-    const uint32_t count = std::min(uint32_t(64 - offset % 64) / n.bytes, run - lane % run);
-    if (!line(offset, count * n.bytes, lanes_in_steps(lane, uint32_t(offset % 64 / 4), log2_words)))
+    const uint32_t in_run = lane & (run - 1);
+    const uint64_t offset = (lane < run ? n.low : n.high) + (in_run << log2_bytes);
+    const uint32_t count = std::min(uint32_t(64 - offset % 64) >> log2_bytes, run - in_run);
+    if (!line(offset, count << log2_bytes,
+              lanes_in_steps(lane, uint32_t(offset % 64 / 4), log2_words)))
       return false;
     lane += count;
   }
@@ -92,7 +94,7 @@ void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
                           const WrittenView* written) {
   if (a.type != AccessType::read)
     for (uint32_t left = a.lanes; left != 0; left &= left - 1)
-      lines.tags()[a.offsets[__builtin_ctz(left)] >> kLineShift] = 0;
+      lines.untag(a.offsets[__builtin_ctz(left)] >> kLineShift);
   if (!begin_access()) return;
   Context x{records_, c, true};
   for (uint32_t left = a.lanes; left != 0;) {
@@ -119,14 +121,14 @@ void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
         continue;
       }
       if (unwritten(x, lines, offset, a.bytes)) {
-        line_cells(x, lines, a, lane, written);
-        line_cells(x, lines, a, lane + n - 1, written);
+        line_cells(x, lines, a, 1u << lane | 1u << (lane + n - 1), written);
         left &= ~lanes_mask(lane, n);
         continue;
       }
     }
-    line_cells(x, lines, a, lane, written);
-    left &= left - 1;
+    const uint32_t run = lanes_mask(lane, steps_inside_line(a, left, lane));
+    line_cells(x, lines, a, run, written);
+    left &= ~run;
   }
 }
 
@@ -208,14 +210,19 @@ bool Races::note_line(Context& x, Lines& lines, uint64_t number, const WarpAcces
   return true;
 }
 
-void Races::line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lane,
+// Lanes that access one line, by its cells.
+void Races::line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lanes,
                        const WrittenView* written) {
-  const uint64_t offset = a.offsets[lane], number = offset >> kLineShift;
+  const uint64_t number = a.offsets[__builtin_ctz(lanes)] >> kLineShift;
   Line& l = lines.line(number);
   lines.expand(l, x.records.first());
-  if (((a.bytes | offset) & ((1u << Lines::shift(l)) - 1)) != 0) lines.split(l);
-  const uint32_t shift = Lines::shift(l);
-  check(x, a, lane, lines.cells(l) + ((offset & 63) >> shift), shift);
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t lane = uint32_t(__builtin_ctz(left));
+    const uint64_t offset = a.offsets[lane];
+    if (((a.bytes | offset) & ((1u << Lines::shift(l)) - 1)) != 0) lines.split(l);
+    const uint32_t shift = Lines::shift(l);
+    check(x, a, lane, lines.cells(l) + ((offset & 63) >> shift), shift);
+  }
   if (x.record != 0) l.read[0] = std::max(l.read[0], x.record);
   if (a.type == AccessType::read) tag(lines, number, written);
 }

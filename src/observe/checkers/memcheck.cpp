@@ -45,9 +45,10 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
   uint64_t bad = 0;
   for (uint32_t l = 0; l < emu::kLanes; ++l)
     bad |= (r.address[l] & (bytes - 1)) | (limit - bytes - r.address[l]) >> 63;
-  const SharedBounds* array = r.space == AccessSpace::shared && now_->arrays != nullptr
-                                  ? &(*now_->arrays)[r.a.site.site]
-                                  : nullptr;
+  const SharedBounds* array =
+      r.space == AccessSpace::shared && now_->arrays != nullptr && (options_.tools & kMemcheck)
+          ? &(*now_->arrays)[r.a.site.site]
+          : nullptr;
   if (bad == 0 && bytes <= limit && (array == nullptr || array->array.empty())) return r.lanes;
   uint32_t good = 0;
   if (array != nullptr && !array->array.empty()) {
@@ -72,7 +73,6 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
 // An access that was written for one array of the block and falls into another.
 void CheckSession::memcheck_array(const emu::Access& a, const SharedBounds& array, uint32_t lane,
                                   uint64_t address) {
-  if (!(options_.tools & kMemcheck)) return;
   const uint32_t bytes = a.site.bytes, site = a.site.site;
   count("oob-shared", Severity::error, site, 1, 1, [&](Finding& f) {
     const std::string& name = array.array;

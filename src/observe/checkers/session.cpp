@@ -151,7 +151,7 @@ class CheckSession::Bound final : public emu::Observer {
     if (!s.observer) {
       s.observer = std::make_unique<Bound>(session_, state_);
     }
-    s.observer->filter = s.every_access ? &s.closed : &s.shared.filter;
+    s.observer->filter = &s.shared.filter;
     cta.observer = s.observer.get();
   }
   void cta_end(emu::Cta& cta) override { enter().cta_end(cta); }
@@ -192,6 +192,24 @@ class CheckSession::Bound final : public emu::Observer {
   std::shared_ptr<LaunchState> state_;
 };
 
+void CheckSession::LaunchState::set_ranges(bool by_array) {
+  const int64_t bytes = int64_t(program->static_shared_bytes + launch.dynamic_shared_bytes);
+  ranges.assign(program->sites.size(), {0, bytes});
+  if (by_array && arrays != nullptr)
+    for (size_t i = 0; i < ranges.size(); ++i)
+      if (const SharedBounds& b = (*arrays)[i]; !b.array.empty()) ranges[i] = {b.low, b.high};
+  row_ranges.clear();
+  for (const emu::RowFilter* row : program->rows)
+    for (const auto* members : {&row->members_a, &row->members_b}) {
+      shadow::SharedRange all{INT64_MIN, INT64_MAX};
+      for (const shadow::LogSite::Member& m : *members) {
+        all.low = std::max(all.low, ranges[m.site].low - m.offset);
+        all.high = std::min(all.high, ranges[m.site].high - m.offset);
+      }
+      row_ranges.push_back(all);
+    }
+}
+
 emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::Program& program,
                                           uint32_t) {
   std::lock_guard lock(mutex_);
@@ -205,6 +223,7 @@ emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::
                                                          shape[2], program.sites.size()));
   if (fresh) arrays->second = shared_bounds(program);
   if (!arrays->second.empty()) running_.back()->state()->arrays = &arrays->second;
+  running_.back()->state()->set_ranges((options_.tools & kMemcheck) != 0);
   if (auto it = launches_.find(launch.id); it != launches_.end()) {
     LaunchState& state = *running_.back()->state();
     state.launched = std::move(it->second.stack);
@@ -297,17 +316,10 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   }
   filter.sites = now_->filters.data();
   filter.tag = &races_.order().generation();
-  // The handlers do not know which array an access belongs to: where that matters, the first and
-  // the last block of a launch report every access to shared memory.
-  const emu::Dim3& grid = now_->launch.grid;
-  const bool edge = cta.linear == 0 || cta.linear + 1 == uint64_t(grid.x) * grid.y * grid.z;
   filter.detector = &races_;
   filter.order = &s->shared.order;
-  s->closed.sites = filter.sites;
-  s->closed.tag = filter.tag;
-  s->closed.detector = filter.detector;
-  s->closed.order = filter.order;
-  s->every_access = now_->arrays != nullptr && edge && (options_.tools & kMemcheck) != 0;
+  filter.ranges = now_->ranges.data();
+  filter.row_ranges = now_->row_ranges.data();
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;

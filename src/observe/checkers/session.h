@@ -158,8 +158,6 @@ class CheckSession final : public emu::ObserverSource {
   };
   struct CtaState {
     shadow::Races::Shared shared;
-    shadow::CtaFilter closed;               // lets nothing pass to the log
-    bool every_access = false;              // the handlers use it
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
@@ -201,10 +199,12 @@ class CheckSession final : public emu::ObserverSource {
     std::vector<uint32_t> touched;               // by site: the last index into operation->touched
     const emu::Program* program = nullptr;
     std::vector<SiteState> sites;
-    std::vector<shadow::CtaFilter::Site> filters;       // the same for the handlers
-    const std::vector<SharedBounds>* arrays = nullptr;  // by site; nullptr: none known
+    std::vector<shadow::CtaFilter::Site> filters;         // the same for the handlers
+    const std::vector<SharedBounds>* arrays = nullptr;    // by site; nullptr: none known
+    std::vector<shadow::SharedRange> ranges, row_ranges;  // for the handlers
     std::unordered_map<uint64_t, size_t>
         quick;  // findings by kind, sites and severity, without strings
+    void set_ranges(bool by_array);
     void forget_sites() {
       sites.assign(sites.size(), {});
       filters.assign(filters.size(), {});

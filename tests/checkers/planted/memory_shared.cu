@@ -6,6 +6,7 @@
 // expect: padded: error oob-shared @pad
 // expect: padded: error oob-shared @pad_read
 // expect: two_tiles: error oob-shared @two_tiles
+// expect: one_block: error oob-shared @one_block
 // expect: ring: error oob-shared @ring
 // expect: private_bins: error oob-shared @private_bins
 // expect: left_edge: error oob-shared @left_edge
@@ -56,6 +57,23 @@ __global__ void two_tiles(const float* a, const float* b, float* c, int depth) {
 void two_tiles_case() {
   two_tiles<<<1, dim3(16, 16)>>>(device_array<float>(256), device_array<float>(256),
                                  device_array<float>(256), BUG(18, 16));
+}
+
+// Stencil: of many blocks only one in the middle, which has more neighbours, leaves its array.
+__global__ void one_block(const float* in, float* out) {
+  __shared__ float before[64];
+  __shared__ float values[64];
+  const int t = threadIdx.x, block = blockIdx.x;
+  before[t] = in[t];
+  values[t] = in[64 + t];
+  __syncthreads();
+  const int reach = block == 3 ? BUG(48, 32) : 32;
+  float sum = values[t];
+  if (t < 32) sum += before[t + reach];  // @one_block
+  out[block * 64 + t] = sum;
+}
+void one_block_case() {
+  one_block<<<8, 64>>>(device_array<float>(128), device_array<float>(8 * 64));
 }
 
 // Producer and consumer share a ring; the writer forgets to wrap.
@@ -153,6 +171,7 @@ int program(const char* only) {
   return run_cases({{"halo", halo_case},
                     {"padded", padded_case},
                     {"two_tiles", two_tiles_case},
+                    {"one_block", one_block_case},
                     {"ring", ring_case},
                     {"private_bins", private_bins_case},
                     {"left_edge", left_edge_case},
