@@ -210,9 +210,10 @@ inline std::vector<uint64_t> input_values(const std::vector<std::string>& types,
       }
       bool near = t >= edge_tuples && k > 0 && kinds[k].shape >= Shape::binary16 &&
                   kinds[k].shape == kinds[k - 1].shape && (next_random(state) & 3) == 0;
-      if (near)
-        word = values[size_t(t) * kinds.size() + k - 1] ^ (next_random(state) & 7) ^
-               ((next_random(state) & 1) << (kind.bits - 1));
+      if (near) {
+        const uint64_t last_bits = next_random(state) & 7, sign = next_random(state) & 1;
+        word = values[size_t(t) * kinds.size() + k - 1] ^ last_bits ^ (sign << (kind.bits - 1));
+      }
       values[size_t(t) * kinds.size() + k] = word;
     }
   }

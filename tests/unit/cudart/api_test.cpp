@@ -286,16 +286,15 @@ TEST_F(Api, ElapsedTimeIsTheHostsClock) {
 TEST_F(Api, HostFunctionsRunInStreamOrder) {
   uint32_t* p = device_words(1);
   static std::atomic<uint32_t> seen;
-  static uint32_t* where;
+  int value = 42;
   seen = 0;
-  where = p;
   ASSERT_EQ(fill(p, 5, 1), cudaSuccess);
   ASSERT_EQ(cudaStreamAddCallback(
                 nullptr,
                 [](cudaStream_t, cudaError_t status, void* data) {
                   seen = status == cudaSuccess ? *static_cast<int*>(data) : 0;
                 },
-                new int(42), 0),
+                &value, 0),
             cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(seen, 42u);
