@@ -31,6 +31,7 @@ struct CheckCommand {
   RunOptions run;
   std::string tools = "all", kernel, json, sarif, suppressions, color = "auto", leak_check = "no";
   uint64_t launch_skip = 0, launch_count = 0, max_findings = 10000;
+  uint32_t schedules = 1;
   int error_exitcode = 1;
   bool print_suppressions = false;
 };
@@ -83,8 +84,15 @@ Result<int> check(const CheckCommand& command) {
   if (!prepared) return prepared.error();
   Result<Checked> checked = run_checked(*prepared, settings, command.run.timeout, Output::shown);
   if (!checked) return checked.error();
-
   report::CheckResult& result = checked->result;
+  for (uint32_t schedule = 1; schedule < command.schedules; ++schedule) {
+    Prepared again = *prepared;
+    again.environment.emplace_back("TILEWRIGHT_SCHEDULE", std::to_string(schedule));
+    Result<Checked> other = run_checked(again, settings, command.run.timeout, Output::dropped);
+    if (!other) return other.error();
+    report::add_schedule(result, other->result);
+    checked->complete = checked->complete && other->complete;
+  }
   const size_t all = result.findings.size();
   std::erase_if(result.findings,
                 [&](const report::Finding& f) { return report::suppressed(f, *rules); });
@@ -171,6 +179,12 @@ void add_check_command(CLI::App& app) {
       ->add_option("--launch-count", options->launch_count,
                    "Check so many launches at most; 0: all")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--schedules", options->schedules,
+                   "Run the program so often, each time in another interleaving of threads that "
+                   "order one another by memory; only the first run's output is shown")
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
   command
       ->add_option("--max-findings", options->max_findings,
                    "Keep so many different findings at most")

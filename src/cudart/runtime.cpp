@@ -84,6 +84,7 @@ cudaError_t Runtime::context(int ordinal, Context*& context) {
     options.threads = settings_.threads;
     options.memory_bytes = settings_.device_memory;
     options.order_any = settings_.order_any;
+    options.schedule = settings_.schedule;
     options.on_printf = print_device_text;
     Result<std::unique_ptr<emu::Device>> device = backend_create(spec_, std::move(options));
     if (!device) {

@@ -74,6 +74,11 @@ Result<Settings> Settings::from_environment() {
                        fmt::format("TILEWRIGHT_ORDER='{}': 'fixed' or 'any' is expected", text)};
     settings.order_any = text == "any";
   }
+  if (const std::string text = get("TILEWRIGHT_SCHEDULE"); !text.empty()) {
+    const Result<uint32_t> schedule = parse_count("TILEWRIGHT_SCHEDULE", text, 0, UINT32_MAX);
+    if (!schedule) return schedule.error();
+    settings.schedule = *schedule;
+  }
   return settings;
 }
 
@@ -88,6 +93,8 @@ std::vector<std::pair<std::string, std::string>> Settings::to_environment() cons
   if (device_memory != defaults.device_memory)
     variables.emplace_back("TILEWRIGHT_DEVICE_MEMORY", std::to_string(device_memory));
   if (order_any) variables.emplace_back("TILEWRIGHT_ORDER", "any");
+  if (schedule != defaults.schedule)
+    variables.emplace_back("TILEWRIGHT_SCHEDULE", std::to_string(schedule));
   return variables;
 }
 

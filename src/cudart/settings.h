@@ -21,6 +21,7 @@ struct Settings {
   uint64_t device_memory = 0;  // TILEWRIGHT_DEVICE_MEMORY: bytes; 0: what the GPU has
   bool order_any =
       false;  // TILEWRIGHT_ORDER=any (--fast): order-dependent kernels run in parallel too
+  uint32_t schedule = 0;  // TILEWRIGHT_SCHEDULE: which interleaving (emu::DeviceOptions)
 
   // Reads the variables; the error names the variable and what it may hold.
   static Result<Settings> from_environment();

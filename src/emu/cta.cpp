@@ -58,6 +58,13 @@ uint32_t lane_value(LaneInit what, uint32_t lane, uint32_t thread,
 
 }  // namespace
 
+uint32_t Choices::below(uint32_t n) {  // splitmix64
+  uint64_t z = state += 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return uint32_t((z ^ (z >> 31)) >> 32) % n;
+}
+
 void AlignedFree::operator()(char* p) const { std::free(p); }
 
 AlignedBytes aligned_bytes(size_t bytes) {
@@ -104,6 +111,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
   index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y),
            uint32_t(number / grid.x / grid.y)};
   live = threads;
+  choices_.state = state.schedule + number;
   observer = worker.observer;
   barriers.fill({});
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
@@ -136,9 +144,13 @@ void Cta::begin(uint64_t number, Worker& worker) {
 }
 
 CtaState Cta::run(Worker& worker) {
+  constexpr uint32_t kTurn = 4;  // one warp in so many ends the CTA's turn
+  const uint32_t count = uint32_t(warps.size());
   for (;;) {
     bool progress = false, alive = false, yielded = false;
-    for (Warp& warp : warps) {
+    const uint32_t first = state.schedule != 0 ? choices_.below(count) : 0;
+    for (uint32_t w = 0; w < count; ++w) {
+      Warp& warp = warps[first + w < count ? first + w : first + w - count];
       if (warp.state == WarpState::done) continue;
       alive = true;
       if (warp.state == WarpState::yielded) {
@@ -150,6 +162,7 @@ CtaState Cta::run(Worker& worker) {
       warp.worker = &worker;
       warp.sites = worker.sites.data();
       warp.fuel = state.fuel;
+      if (state.schedule != 0) warp.fuel = int32_t(1 + choices_.below(uint32_t(state.fuel)));
       if (warp.pc == nullptr) {
         warp.pc = next_path(warp);
         if (warp.pc == nullptr) continue;
@@ -162,6 +175,7 @@ CtaState Cta::run(Worker& worker) {
       } else if (warp.state == WarpState::done) {
         warp.pc = nullptr;
       }
+      if (state.schedule != 0 && choices_.below(kTurn) == 0) return CtaState::yielded;
     }
     if (!alive) {
       if (observer != nullptr) observer->cta_end(*this);

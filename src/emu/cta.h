@@ -31,6 +31,12 @@ struct Barrier {
   uint32_t ones = 0, zeros = 0, last_ones = 0, last_zeros = 0;
 };
 
+// Choices of an interleaving, by a seed.
+struct Choices {
+  uint64_t state = 0;
+  uint32_t below(uint32_t n);
+};
+
 // What stays the same for all CTAs of a launch.
 struct LaunchState {
   const Program* program = nullptr;
@@ -42,7 +48,8 @@ struct LaunchState {
       uniforms;               // offset -> value: constants, grid size, ...
   uint64_t shared_bytes = 0;  // static and dynamic
   uint64_t parameter_address = 0;
-  int32_t fuel = 0;  // backward branches before a warp yields
+  int32_t fuel = 0;       // backward branches before a warp yields
+  uint64_t schedule = 0;  // seed of the interleaving; 0: by number
   std::mutex printf_mutex;
   std::atomic<bool> stop{false};
   std::atomic<bool> interrupted{false};
@@ -92,6 +99,7 @@ struct Cta {
   std::array<Barrier, kBarriers> barriers{};
 
  private:
+  Choices choices_;
   void release(uint32_t barrier);
   bool fault_deadlock(Worker& worker);
 };

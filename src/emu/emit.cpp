@@ -217,6 +217,7 @@ class Emitter {
     op.extra = own(operands);
     op.imm = ir.offset;
     if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
+    p_.schedule_dependent = true;
     op.run = atomic_handler(ir.mods[isa::Field::operation], ir.type);
     bool result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 ||
@@ -701,7 +702,11 @@ class Emitter {
 
 }  // namespace
 
-Status emit(Decoding& d) { return Emitter(d).run(); }
+Status emit(Decoding& d) {
+  Status status = Emitter(d).run();
+  d.program->schedule_dependent |= d.program->order_dependent;
+  return status;
+}
 
 Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function,
                                         const SymbolAddresses& symbols,

@@ -14,6 +14,9 @@ constexpr int32_t kFuelInterleaved = 1 << 8;  // less where warps wait for one a
 constexpr auto kSlice =
     std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
 constexpr uint64_t kMaxResident = 4096;
+// Chosen interleavings: the next CTA is one of so many, and begins at one turn in so many.
+constexpr size_t kAhead = 32;
+constexpr uint32_t kStart = 2;
 
 }  // namespace
 
@@ -27,6 +30,8 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   state_.options = &device.options();
   state_.exclusive = (program.order_dependent && !device.options().order_any) || launch.cooperative;
   state_.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
+  if (program.schedule_dependent && device.options().schedule != 0)
+    choices_.state = state_.schedule = uint64_t(device.options().schedule) << 32 | (launch.id + 1);
   state_.fuel = program.order_dependent ? kFuelInterleaved : kFuel;
   state_.uniforms = {program.constants.begin(), program.constants.end()};
   auto set = [&](uint32_t slot, uint64_t value) { state_.uniforms.push_back({slot * 8, value}); };
@@ -137,24 +142,39 @@ void GridRunImpl::run_parallel() {
   });
 }
 
+// Of the next CTA to begin.
+uint64_t GridRunImpl::next_number() {
+  if (state_.schedule == 0) return next_.fetch_add(1);
+  while (ahead_.size() < kAhead && next_.load() < ctas_) ahead_.push_back(next_.fetch_add(1));
+  std::swap(ahead_.back(), ahead_[choices_.below(uint32_t(ahead_.size()))]);
+  const uint64_t number = ahead_.back();
+  ahead_.pop_back();
+  return number;
+}
+
 GridRun::State GridRunImpl::run_interleaved() {
   begin_observation(1);
   prepare(worker_, 0);
   auto deadline = std::chrono::steady_clock::now() + kSlice;
-  while (next_.load() < ctas_ || !resident_.empty()) {
+  while (waiting() || !resident_.empty()) {
     if (state_.stop.load(std::memory_order_relaxed)) break;
     // The next CTA starts whenever there is room; those that have yielded wait their turn.
     std::unique_ptr<Cta> cta;
     std::unique_lock lists(running_mutex_);  // describe_unfinished reads them from another thread
-    if (next_.load() < ctas_ && resident_.size() < resident_limit_) {
+    const bool room = waiting() && resident_.size() < resident_limit_;
+    const bool start =
+        room && (state_.schedule == 0 || resident_.empty() || choices_.below(kStart) == 0);
+    if (start) {
       if (!spare_.empty()) {
         cta = std::move(spare_.back());
         spare_.pop_back();
       } else {
         cta = std::make_unique<Cta>(state_);
       }
-      cta->begin(next_.fetch_add(1), worker_);
+      cta->begin(next_number(), worker_);
     } else {
+      if (state_.schedule != 0)
+        std::swap(resident_.front(), resident_[choices_.below(uint32_t(resident_.size()))]);
       cta = std::move(resident_.front());
       resident_.pop_front();
     }
@@ -175,7 +195,7 @@ GridRun::State GridRunImpl::run_interleaved() {
         return State::faulted;
     }
     if (std::chrono::steady_clock::now() >= deadline)
-      return next_.load() < ctas_ || !resident_.empty() ? State::yielded : State::done;
+      return waiting() || !resident_.empty() ? State::yielded : State::done;
   }
   return State::done;
 }

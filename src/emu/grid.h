@@ -32,6 +32,8 @@ class GridRunImpl final : public GridRun {
   void end_observation();
   void prepare(Worker& worker, uint32_t index);
   State run_interleaved();
+  bool waiting() const { return next_.load() < ctas_ || !ahead_.empty(); }  // CTAs to begin
+  uint64_t next_number();
   void record(Worker& worker);
 
   DeviceImpl& device_;
@@ -49,6 +51,8 @@ class GridRunImpl final : public GridRun {
   std::vector<Observer*> observers_;                   // by worker; observed launches only
   std::vector<std::vector<BlockCount>> block_counts_;  // by worker
   bool observing_ = false;
+  Choices choices_;
+  std::vector<uint64_t> ahead_;  // chosen interleavings: numbers of CTAs that may be next
   std::deque<std::unique_ptr<Cta>> resident_;
   std::vector<std::unique_ptr<Cta>> spare_;
   mutable std::mutex running_mutex_;

@@ -90,16 +90,16 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
     }
     if (hole == holes_.end())
       return Error{fmt::format("out of device address space: {} bytes", bytes)};
+    // The pages of managed memory lie at their device address, readable and writable by the host.
+    if (managed && mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0)
+      return Error{
+          fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
     uint64_t start = hole->first, end = hole->first + hole->second;
     holes_.erase(hole);
     if (at > start) holes_[start] = at - start;
     if (at + need < end) holes_[at + need] = end - (at + need);
     a.address = at;
     if (managed) {
-      // The page lies at its device address, readable and writable by the host.
-      if (mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0)
-        return Error{
-            fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
       a.host = reinterpret_cast<uint8_t*>(at);
     } else {
       a.host = data_ + (at - window_);

@@ -95,6 +95,8 @@ struct Program {
   // Order-dependent: results can depend on the order of CTAs (floating atomics, atomics whose
   // result is used, strong accesses). Such kernels run their CTAs in one fixed interleaving.
   bool order_dependent = false;
+  // Threads may order one another by other means than barriers: memory, in global or shared space.
+  bool schedule_dependent = false;
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
   std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered
   uint32_t registers = 0;                    // estimate: 32-bit registers live at once

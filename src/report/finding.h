@@ -35,7 +35,7 @@ struct FindingSite {
 
 // kind: oob-global oob-shared oob-local use-after-free misaligned | race-shared race-global |
 // uninit-shared uninit-global uninit-local | barrier-divergence invalid-sync deadlock |
-// host-access invalid-free leak api-error kernel-fault
+// host-access invalid-free leak api-error kernel-fault | incomplete-check
 struct Finding {
   uint64_t id = 0;  // in the order of first occurrence
   std::string kind;
@@ -51,8 +51,10 @@ struct Finding {
 
 struct CheckSummary {
   uint64_t kernels = 0, launches = 0, unchecked_launches = 0;
+  uint64_t cut_launches = 0;  // not checked to their end
   std::vector<std::string> tools;
-  uint64_t dropped = 0;  // findings beyond --max-findings
+  uint64_t dropped = 0;    // findings beyond --max-findings
+  uint64_t schedules = 1;  // interleavings that the program has run in
 };
 
 struct CheckResult {

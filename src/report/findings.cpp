@@ -101,7 +101,7 @@ std::string_view severity_word(Severity s) {
 }
 
 std::string_view tool_of(std::string_view kind) {
-  if (kind.starts_with("race-")) return "racecheck";
+  if (kind.starts_with("race-") || kind == "incomplete-check") return "racecheck";
   if (kind.starts_with("uninit-")) return "initcheck";
   if (kind == "barrier-divergence" || kind == "invalid-sync" || kind == "deadlock")
     return "synccheck";
@@ -144,11 +144,15 @@ std::string checked_line(const CheckResult& result) {
     if (number[size_t(severity)] != 0)
       found += (found.empty() ? "" : ", ") + plural(number[size_t(severity)], one, many);
   std::string line =
-      fmt::format("checked {} of {} with {}: {}", plural(s.launches, "launch", "launches"),
+      fmt::format("checked {} of {} with {}{}: {}", plural(s.launches, "launch", "launches"),
                   plural(s.kernels, "kernel", "kernels"), tools.empty() ? "no tool" : tools,
+                  s.schedules == 1 ? "" : fmt::format(" in {} schedules", s.schedules),
                   found.empty() ? "no findings" : found);
   if (s.unchecked_launches != 0)
     line += fmt::format("; {} not checked", plural(s.unchecked_launches, "launch", "launches"));
+  if (s.cut_launches != 0)
+    line += fmt::format("; {} not to the end, for want of room",
+                        plural(s.cut_launches, "launch", "launches"));
   if (s.dropped != 0) line += fmt::format("; {} more beyond --max-findings", s.dropped);
   return line;
 }
@@ -183,6 +187,27 @@ std::string findings_text(const CheckResult& result, const FindingsTextOptions& 
   if (without_host_lines) out += "note: compile with -g to see the lines of the host program\n";
   if (without_lines) out += "note: compile with -lineinfo to see source lines instead of PTX\n";
   return out + "tilewright: " + checked_line(result) + "\n";
+}
+
+void add_schedule(CheckResult& all, const CheckResult& other) {
+  ++all.checked.schedules;
+  all.checked.dropped = std::max(all.checked.dropped, other.checked.dropped);
+  all.checked.cut_launches = std::max(all.checked.cut_launches, other.checked.cut_launches);
+  auto same_places = [](const Finding& a, const Finding& b) {
+    return std::equal(a.sites.begin(), a.sites.end(), b.sites.begin(), b.sites.end(),
+                      [](const FindingSite& x, const FindingSite& y) {
+                        return x.file == y.file && x.line == y.line;
+                      });
+  };
+  for (const Finding& f : other.findings) {
+    const bool known = std::any_of(all.findings.begin(), all.findings.end(), [&](const Finding& g) {
+      return g.kind == f.kind && g.severity == f.severity && g.kernel == f.kernel &&
+             same_places(f, g);
+    });
+    if (known) continue;
+    all.findings.push_back(f);
+    all.findings.back().id = all.findings.size() - 1;
+  }
 }
 
 Result<std::vector<Suppression>> parse_suppressions(std::string_view text,

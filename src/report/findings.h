@@ -36,7 +36,10 @@ inline constexpr int kFindingsVersion = 1;
 std::string findings_json(const CheckResult& result);
 std::string findings_sarif(const CheckResult& result, std::string_view tool_version);
 
-// ---- pipe: one JSON object a line ----
+// ---- pipe: one JSON object a record, in lines that a pipe takes whole ----
+//
+// Several processes may write to one pipe. A line is the process, a space (the record's last line) or
+// a plus, and a piece of the record; each is written at once, and is no longer than PIPE_BUF.
 
 std::string finding_line(const Finding& finding);
 // How often a finding has been seen; 0: it is none after all (an error that the program asked for).
@@ -52,16 +55,22 @@ class FindingsReader {
   bool complete() const { return summaries_ != 0; }  // some process has come to its end
 
  private:
-  void line(std::string_view text);
-  std::string rest_;
   struct Process {
     uint64_t pid;
     std::vector<size_t> findings;
+    std::string record;  // so far
   };
+  void line(std::string_view text);
+  void record(Process& process);
+  std::string rest_;
   CheckResult result_;
   std::vector<Process> processes_;
   uint64_t summaries_ = 0;
 };
+
+// Adds what another run of the same program has found, in another interleaving, and the first has
+// not.
+void add_schedule(CheckResult& all, const CheckResult& other);
 
 // ---- suppressions ----
 

@@ -1,7 +1,10 @@
 // Findings as JSON, as SARIF and as lines on the pipe (see findings.h).
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "report/findings.h"
@@ -41,12 +44,25 @@ Json json_of(const CheckSummary& s) {
   return {{"kernels", s.kernels},
           {"launches", s.launches},
           {"unchecked_launches", s.unchecked_launches},
+          {"cut_launches", s.cut_launches},
           {"dropped", s.dropped},
+          {"schedules", s.schedules},
           {"tools", s.tools}};
 }
 
 std::string dump(const Json& j, int indent) {
   return j.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// Of one record.
+std::string lines_of(const Json& j) {
+  constexpr size_t kPiece = PIPE_BUF - 32;  // less the process, the mark and the line's end
+  const std::string text = dump(j, -1);
+  std::string out;
+  for (size_t at = 0; at < text.size(); at += kPiece)
+    out += fmt::format("{}{}{}\n", getpid(), at + kPiece < text.size() ? '+' : ' ',
+                       std::string_view(text).substr(at, kPiece));
+  return out;
 }
 
 Finding finding_of(const Json& j) {
@@ -135,23 +151,17 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
 }
 
 std::string finding_line(const Finding& finding) {
-  return dump({{"pid", uint64_t(getpid())}, {"finding", json_of(finding)}}, -1) + "\n";
+  return lines_of({{"finding", json_of(finding)}});
 }
 
 std::string count_line(uint64_t id, uint64_t count) {
-  return dump({{"pid", uint64_t(getpid())}, {"counts", Json::array({Json::array({id, count})})}},
-              -1) +
-         "\n";
+  return lines_of({{"counts", Json::array({Json::array({id, count})})}});
 }
 
 std::string summary_line(const CheckResult& result) {
   Json counts = Json::array();
   for (const Finding& f : result.findings) counts.push_back({f.id, f.count});
-  return dump({{"pid", uint64_t(getpid())},
-               {"counts", counts},
-               {"checked", json_of(result.checked)}},
-              -1) +
-         "\n";
+  return lines_of({{"counts", counts}, {"checked", json_of(result.checked)}});
 }
 
 void FindingsReader::read(std::string_view text) {
@@ -163,33 +173,55 @@ void FindingsReader::read(std::string_view text) {
 }
 
 void FindingsReader::line(std::string_view text) {
-  const Json j = Json::parse(text, nullptr, false);
-  if (j.is_discarded() || !j.is_object()) return;
-  const uint64_t pid = j.value("pid", uint64_t{0});
+  uint64_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  const size_t digits = size_t(end - text.data());
+  if (error != std::errc() || digits == text.size()) return;
+  const char mark = text[digits];
+  if (mark != ' ' && mark != '+') return;
   Process* process = nullptr;
   for (Process& p : processes_)
     if (p.pid == pid) process = &p;
-  if (process == nullptr) process = &processes_.emplace_back(Process{pid, {}});
+  if (process == nullptr) process = &processes_.emplace_back(Process{pid, {}, {}});
+  process->record += text.substr(digits + 1);
+  if (mark == '+') return;
+  record(*process);
+  process->record.clear();
+}
+
+// The program may have written to the pipe by itself: what is not ours is passed over.
+void FindingsReader::record(Process& process) try {
+  const Json j = Json::parse(process.record, nullptr, false);
+  if (j.is_discarded() || !j.is_object()) return;
   if (j.contains("finding")) {
-    process->findings.push_back(result_.findings.size());
-    result_.findings.push_back(finding_of(j["finding"]));
-    result_.findings.back().id = result_.findings.size() - 1;
+    Finding f = finding_of(j["finding"]);
+    f.id = result_.findings.size();
+    process.findings.push_back(result_.findings.size());
+    result_.findings.push_back(std::move(f));
   }
   if (j.contains("counts"))
     for (const Json& c : j["counts"]) {
-      const size_t id = c[0].get<size_t>();
-      if (id < process->findings.size())
-        result_.findings[process->findings[id]].count = c[1].get<uint64_t>();
+      const size_t id = c.at(0).get<size_t>();
+      const uint64_t count = c.at(1).get<uint64_t>();
+      if (id < process.findings.size()) result_.findings[process.findings[id]].count = count;
     }
   if (j.contains("checked")) {
     const Json& c = j["checked"];
+    CheckSummary s;
+    s.kernels = c.value("kernels", uint64_t{0});
+    s.launches = c.value("launches", uint64_t{0});
+    s.unchecked_launches = c.value("unchecked_launches", uint64_t{0});
+    s.cut_launches = c.value("cut_launches", uint64_t{0});
+    s.dropped = c.value("dropped", uint64_t{0});
+    s.tools = c.value("tools", std::vector<std::string>{});
     ++summaries_;
-    result_.checked.kernels += c.value("kernels", uint64_t{0});
-    result_.checked.launches += c.value("launches", uint64_t{0});
-    result_.checked.unchecked_launches += c.value("unchecked_launches", uint64_t{0});
-    result_.checked.dropped += c.value("dropped", uint64_t{0});
-    result_.checked.tools = c.value("tools", std::vector<std::string>{});
+    CheckSummary& all = result_.checked;
+    all.kernels += s.kernels, all.launches += s.launches;
+    all.unchecked_launches += s.unchecked_launches, all.cut_launches += s.cut_launches;
+    all.dropped += s.dropped;
+    all.tools = std::move(s.tools);
   }
+} catch (const Json::exception&) {
 }
 
 CheckResult FindingsReader::result() const {

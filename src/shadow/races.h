@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "shadow/filter.h"
@@ -59,6 +60,8 @@ class Cells {
 
 class RecordLog {
  public:
+  static constexpr uint32_t kMost = 1u << 25;
+  explicit RecordLog(uint32_t most = kMost) : most_(most) {}
   uint32_t add(const Record& r) {
     items_.push_back(r);
     return base_ + uint32_t(items_.size()) - 1;
@@ -77,14 +80,15 @@ class RecordLog {
     base_ += uint32_t(items_.size());
     items_.clear();
     for (uint32_t& r : recent_) r = 0;
-    if (base_ < kLast / 2) return true;
+    if (base_ < most_ / 2) return true;
     base_ = 1;
     return false;
   }
-  bool full() const { return next() >= kLast; }
+  bool full() const { return next() >= most_; }
 
  private:
-  static constexpr uint32_t kLast = 1u << 25, kRecent = 64;
+  static constexpr uint32_t kRecent = 64;
+  uint32_t most_;
   uint32_t base_ = 1;
   uint32_t recent_[kRecent] = {};
   std::vector<Record> items_;
@@ -121,12 +125,16 @@ struct WarpAccess {
 
 class Races {
  public:
-  explicit Races(RaceSink sink) : sink_(std::move(sink)) {}
+  // `most`: records of a launch's accesses to global memory.
+  explicit Races(RaceSink sink, uint32_t most = RecordLog::kMost)
+      : sink_(std::move(sink)), records_(most) {}
   Order& order() { return order_; }
 
   // ---- global memory ----
   // False: all Lines must be forgotten.
   bool launch_end();
+  // Whether records have run out, so that accesses were left out, since the last question.
+  bool left_out() { return std::exchange(left_out_, false); }
   // What this CTA did is over for everyone who is still to come (its kernel has ended).
   void retire(uint32_t cta) { order_.retire(cta); }
   // `written`: of the same memory; nullptr: nobody asks what is initialised.
@@ -193,6 +201,7 @@ class Races {
   Order order_;
   RecordLog records_;
   uint32_t generation_ = 0, generation_first_ = 0;
+  bool left_out_ = false;
 };
 
 }  // namespace tw::shadow

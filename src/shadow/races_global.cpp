@@ -40,7 +40,10 @@ bool Races::launch_end() {
 
 // False: there is no room for more records.
 bool Races::begin_access() {
-  if (records_.full()) return false;
+  if (records_.full()) {
+    left_out_ = true;
+    return false;
+  }
   if (generation_ != order_.generation()) {
     generation_ = order_.generation();
     generation_first_ = records_.next();

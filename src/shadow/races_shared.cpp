@@ -220,7 +220,10 @@ void Races::access_cells(Shared& s, const WarpAccess& a) {
     return;
   }
   if (a.type == AccessType::read && !s.noted.empty()) settle_noted(s);
-  if (s.records.full()) return;
+  if (s.records.full()) {
+    left_out_ = true;
+    return;
+  }
   for (uint32_t left = a.lanes; left != 0; left &= left - 1) {
     const uint64_t offset = a.offsets[__builtin_ctz(left)];
     if (((a.bytes | offset) & ((1u << s.cells.shift()) - 1)) != 0) s.cells.split(a.bytes, offset);

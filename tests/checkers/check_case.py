@@ -4,8 +4,8 @@ of its source.
 
 A lesson is a program of its own, with or without a hazard:
 
-    // expect: race-shared line=21 line=23     the source lines of its sites, in any order
-    // allow: uninit-shared line=23            may be found (depends on the order of warps)
+    // expect: error race-shared line=21 line=23     the source lines of its sites, in any order
+    // allow: error uninit-shared line=23            may be found (depends on the order of warps)
     // expect: none
 
 A planted file (--planted) holds many cases, each with its silent twin (planted.h). It is compiled as usual (PTX by -O3) and
@@ -17,6 +17,7 @@ with -G, and each of these programs runs as `bug` and as `twin`, on one thread a
     // options: --leak-check full                              of tilewright check
     // alone: reads_result writes_input                        cases that end the program: run one by one
     // not-G: other_half                                       cases that are left out under -G (docs: limits)
+    // hidden: finisher                                        found with the file's options only: without them nothing
 
 Sites of the host program are compared only where the line names them by role, unless the finding has no others.
 """
@@ -41,7 +42,7 @@ def marks_of(path):
 
 class Expectations:
     def __init__(self, path):
-        self.required, self.allowed, self.options, self.alone, self.not_debug = [], [], [], [], []
+        self.required, self.allowed, self.options, self.alone, self.not_debug, self.hidden = [], [], [], [], [], []
         marks = marks_of(path)
 
         def line_of(word):
@@ -52,22 +53,24 @@ class Expectations:
             return marks[word.lstrip("@")]
 
         for text in open(path, encoding="utf-8"):
-            m = re.match(r"//\s*(expect|allow|options|alone|not-G):\s*(.*)$", text)
+            m = re.match(r"//\s*(expect|allow|options|alone|not-G|hidden):\s*(.*)$", text)
             if not m or m.group(2).strip() == "none":
                 continue
             words = m.group(2).split()
-            if m.group(1) in ("options", "alone", "not-G"):
+            if m.group(1) in ("options", "alone", "not-G", "hidden"):
                 getattr(self, m.group(1).replace("not-G", "not_debug")).extend(words)
                 continue
             case = words.pop(0)[:-1] if words[0].endswith(":") else ""
-            severity = words.pop(0) if case else ""
+            severity = words.pop(0)
+            if severity not in ("error", "warning", "note"):
+                sys.exit(f"{path}: '{severity}' is no severity")
             roles = tuple((w.split("=")[0], line_of(w.split("=")[1])) for w in words[1:] if re.match(r"\w+=@", w))
             lines = tuple(sorted((line_of(w) for w in words[1:] if not re.match(r"\w+=@", w)), key=str))
             (self.required if m.group(1) == "expect" else self.allowed).append(
                 {"case": case, "severity": severity, "kind": words[0], "lines": lines, "roles": roles})
 
     def fits(self, entry, finding, name):
-        if entry["kind"] != finding["kind"] or (entry["severity"] and entry["severity"] != finding["severity"]):
+        if entry["kind"] != finding["kind"] or entry["severity"] != finding["severity"]:
             return False
         if entry["lines"] != lines_of(finding, name):
             return False
@@ -151,6 +154,10 @@ def check_planted(a):
                             wrong.append(f"the twin ends with status {status}")
                         if wrong:
                             problems.append("\n".join(wrong) + "\n" + shown)
+                for case in expected.hidden if variant == "bug" else []:
+                    report, status, shown = run_check([a.tilewright, "check", wrapper] + (["--nvcc", flags] if flags else []) + ["--", variant, case], folder)
+                    if report["findings"]:
+                        problems.append(f"{case}: found without {' '.join(expected.options)}, too\n{shown}")
                 if problems and variant == "bug":
                     break
             if problems:

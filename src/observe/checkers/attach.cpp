@@ -17,9 +17,11 @@ constexpr std::pair<Tools, const char*> kToolNames[] = {{kMemcheck, "memcheck"},
                                                         {kInitcheck, "initcheck"},
                                                         {kSynccheck, "synccheck"}};
 
+// Line by line: a pipe takes a line whole, whoever else writes to it.
 void write_all(int to, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    const ssize_t n = write(to, text.data() + done, text.size() - done);
+    const size_t end = text.find('\n', done) + 1;
+    const ssize_t n = write(to, text.data() + done, end - done);
     if (n <= 0) return;  // the command is gone
     done += size_t(n);
   }

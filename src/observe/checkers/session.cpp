@@ -9,10 +9,17 @@ namespace tw::observe {
 using report::Finding;
 using report::Severity;
 
+namespace {
+
+constexpr size_t kMostFreed = 4096;  // allocations remembered after they were freed, the latest
+
+}  // namespace
+
 // ---- findings ----
 
 CheckSession::CheckSession(CheckOptions options)
-    : options_(std::move(options)), races_([this](const shadow::Race& r) { on_race(r); }) {
+    : options_(std::move(options)),
+      races_([this](const shadow::Race& r) { on_race(r); }, options_.max_records) {
   for (auto [bit, name] : {std::pair{kMemcheck, "memcheck"},
                            {kRacecheck, "racecheck"},
                            {kInitcheck, "initcheck"},
@@ -67,7 +74,7 @@ void CheckSession::count(const char* kind, Severity severity, uint32_t site, uin
   if (f.kind.starts_with("race") && b < a) std::swap(a, b);  // whichever came first
   if (now_->launched) f.sites.push_back(host_site(*now_->launched, "launched"));
   std::erase_if(f.sites, [](const report::FindingSite& s) { return s.host && s.stack.empty(); });
-  const Key key{f.kernel + "\n" + f.kind, a + "\n" + b, 0, 0, uint8_t(severity)};
+  const Key key{f.kernel + "\n" + f.kind, a + "\n" + b, severity};
   auto [it, fresh] = keys_.try_emplace(key, findings_.size());
   if (!fresh) {
     now_->quick[quick] = it->second;
@@ -284,6 +291,7 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
     if (options_.tools & kRacecheck) races_.barrier_all(c->second->shared);
     c = ctas_.erase(c);
   }
+  if (races_.left_out()) cut_short();
   running_.erase(it);
   last_cta_ = nullptr;
   now_ = nullptr;
@@ -298,6 +306,18 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
     for (uint32_t n = 0; n < numbers_.size(); ++n)
       if (numbers_[n].launch == state) races_.retire(n);
   }
+}
+
+void CheckSession::cut_short() {
+  ++summary_.cut_launches;
+  count("incomplete-check", Severity::note, 0, 3, 1, [&](Finding& f) {
+    f.message = fmt::format(
+        "racecheck has made {} records of this launch's accesses and has room for no more: what "
+        "came "
+        "after them was not looked at",
+        options_.max_records);
+    f.advice = "check a smaller problem, or this kernel alone (--kernel)";
+  });
 }
 
 void CheckSession::cta_begin(emu::Cta& cta) {
@@ -346,19 +366,27 @@ void CheckSession::allocated(const emu::Allocation& a) {
   if (it != freed_.begin() &&
       std::prev(it)->first + std::prev(it)->second.allocation.bytes > a.address)
     --it;
-  while (it != freed_.end() && it->first < a.address + a.bytes) it = freed_.erase(it);
+  while (it != freed_.end() && it->first < a.address + a.bytes) {
+    freed_by_age_.erase(it->second.number);
+    it = freed_.erase(it);
+  }
 }
 
 void CheckSession::freed(const emu::Allocation& a) {
   HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
   Freed& f = freed_[a.address];
-  f = {a, nullptr, std::move(stack)};
+  freed_by_age_.erase(f.number);
+  f = {a, nullptr, std::move(stack), ++next_freed_};
+  freed_by_age_[f.number] = a.address;
   if (auto it = shadows_.find(a.address); it != shadows_.end()) {
     f.allocated = std::move(it->second->allocated);
     shadows_.erase(it);
   }
-  if (freed_.size() > 4096) freed_.erase(freed_.begin());
+  if (freed_.size() > kMostFreed) {
+    freed_.erase(freed_by_age_.begin()->second);
+    freed_by_age_.erase(freed_by_age_.begin());
+  }
   for (auto& o : done_)
     for (Touched& t : o->touched)
       if (t.allocation == a.id) t = {};

@@ -45,9 +45,10 @@ enum Tools : uint8_t {
 
 struct CheckOptions {
   uint8_t tools = kAllTools;
-  uint64_t max_findings = 10000;  // different ones
-  bool leaks = false;             // device memory that is never freed
-  bool filtered = true;           // handlers pass over what is of no interest (false: tests)
+  uint64_t max_findings = 10000;                    // different ones
+  uint32_t max_records = shadow::RecordLog::kMost;  // racecheck's, of a launch
+  bool leaks = false;                               // device memory that is never freed
+  bool filtered = true;  // handlers pass over what is of no interest (false: tests)
   // Whether a launch is checked; empty: all.
   std::function<bool(const std::string& kernel)> select;
   // A finding when it first occurs; called by one thread at a time. Its count is still 1.
@@ -147,6 +148,7 @@ class CheckSession final : public emu::ObserverSource {
   struct Freed {
     emu::Allocation allocation;
     HostStackPtr allocated, freed;
+    uint64_t number = 0;  // increases
   };
   // Lanes waiting in a warp for others they have named.
   struct Waiting {
@@ -258,6 +260,7 @@ class CheckSession final : public emu::ObserverSource {
   bool settled(const StreamOperation& o) const;
   void drop_over();
   void kernel_fault(const emu::Fault& fault);
+  void cut_short();
   void recount(uint64_t finding, int64_t by);
   const Freed* freed_at(uint64_t address) const;
 
@@ -279,6 +282,8 @@ class CheckSession final : public emu::ObserverSource {
   CtaState* last_state_ = nullptr;
   std::map<uint64_t, std::unique_ptr<Shadow>> shadows_;  // by address
   std::map<uint64_t, Freed> freed_;                      // by address; what lay there last
+  std::map<uint64_t, uint64_t> freed_by_age_;            // Freed::number -> address
+  uint64_t next_freed_ = 0;
   struct Submitted {
     HostStackPtr stack;
     std::shared_ptr<StreamOperation> operation;
@@ -311,7 +316,7 @@ class CheckSession final : public emu::ObserverSource {
   const Resolved* racing_ = nullptr;
   bool racing_shared_ = false;
 
-  using Key = std::tuple<std::string, std::string, uint32_t, uint32_t, uint8_t>;
+  using Key = std::tuple<std::string, std::string, report::Severity>;  // kernel and kind, sites
   std::map<Key, size_t> keys_;
   std::vector<report::Finding> findings_;
   std::set<std::string> kernels_;

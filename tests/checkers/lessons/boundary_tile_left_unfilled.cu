@@ -2,7 +2,7 @@
 // In the first phase those elements were never written, later they hold the phase before: in the
 // last phase (45 = 2 * 16 + 13) three stale columns enter every sum.
 //
-// expect: uninit-shared line=21
+// expect: error uninit-shared line=21
 #include "lesson.h"
 
 constexpr int kTile = 16;

@@ -3,9 +3,11 @@
 // hang. M=35 N=25: warps that lose part of their lanes (columns 25 on) and whole warps (rows 36
 // on).
 //
-// expect: barrier-divergence line=24
-// expect: barrier-divergence line=26
-// expect: uninit-shared line=25
+// expect: error barrier-divergence line=26
+// expect: warning barrier-divergence line=26
+// expect: error barrier-divergence line=28
+// expect: warning barrier-divergence line=28
+// expect: error uninit-shared line=27
 #include "lesson.h"
 
 constexpr int kTile = 16;

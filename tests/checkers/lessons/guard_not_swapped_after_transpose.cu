@@ -2,8 +2,8 @@
 // With 65 x 45, rows 45 to 63 of out are written past the end of the allocation, from elements of
 // the tile that were never filled, and columns 45 to 64 of out stay empty.
 //
-// expect: oob-global line=22
-// expect: uninit-shared line=22
+// expect: error oob-global line=22
+// expect: error uninit-shared line=22
 #include "lesson.h"
 
 constexpr int kTile = 32;

@@ -3,9 +3,9 @@
 // meets memory never written: whether it does depends on the order of warps, so that finding is
 // only allowed.
 //
-// expect: race-shared line=21 line=23
-// expect: race-shared line=22 line=23
-// allow: uninit-shared line=23
+// expect: error race-shared line=21 line=23
+// expect: error race-shared line=22 line=23
+// allow: error uninit-shared line=23
 #include "lesson.h"
 
 constexpr int kTile = 16;

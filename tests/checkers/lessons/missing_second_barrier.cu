@@ -2,8 +2,8 @@
 // A warp that is ahead overwrites, in the next phase, elements that a slower one still has to
 // read.
 //
-// expect: race-shared line=19 line=22
-// expect: race-shared line=20 line=22
+// expect: error race-shared line=19 line=22
+// expect: error race-shared line=20 line=22
 #include "lesson.h"
 
 constexpr int kTile = 16;

@@ -1,8 +1,8 @@
 // Hazard: the launch gives dynamic shared memory for one tile, the kernel uses two.
 // All of b_tile lies past the end of what the CTA owns.
 //
-// expect: oob-shared line=19
-// expect: oob-shared line=22
+// expect: error oob-shared line=19
+// expect: error oob-shared line=22
 #include "lesson.h"
 
 constexpr int kTile = 16;

@@ -2,8 +2,8 @@
 // On ragged sizes the tiles reach past the last row and the last column: the start of the next row
 // is taken for the end of this one, and past the last row the loads leave the allocation.
 //
-// expect: oob-global line=19
-// expect: oob-global line=20
+// expect: error oob-global line=19
+// expect: error oob-global line=20
 #include "lesson.h"
 
 constexpr int kTile = 16;

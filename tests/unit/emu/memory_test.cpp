@@ -2,6 +2,7 @@
 #include "emu/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <vector>
 
@@ -77,6 +78,21 @@ TEST_F(Memory, CapacityIsWhatIsLeft) {
   EXPECT_EQ(map->used(), 4 * kMega);
   EXPECT_FALSE(map->allocate(~uint64_t{0}, AllocationKind::device).ok());
   EXPECT_FALSE(map->allocate(~uint64_t{0}, AllocationKind::host).ok());
+}
+
+// When the system refuses the pages, the addresses stay free.
+TEST_F(Memory, RefusedManagedMemoryCostsNoAddresses) {
+  const uint64_t first = allocate(kMega, AllocationKind::managed);
+  ASSERT_TRUE(map->free(first).ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit little{1, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &little), 0);
+  const bool refused = !map->allocate(kMega, AllocationKind::managed).ok();
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(map->used(), 0u);
+  EXPECT_EQ(allocate(kMega, AllocationKind::managed), first);
 }
 
 TEST_F(Memory, NeighbouringHolesBecomeOne) {

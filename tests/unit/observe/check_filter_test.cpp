@@ -2,6 +2,7 @@
 // and findings must be the same, counts included.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -102,12 +103,15 @@ std::string kernel(uint32_t seed) {
 }
 
 struct Outcome {
+  report::CheckSummary checked;
   std::vector<std::string> findings;
   std::vector<uint32_t> memory;
 };
 
-Outcome run(const std::string& text, bool filtered, uint8_t tools, uint32_t seed) {
+Outcome run(const std::string& text, bool filtered, uint8_t tools, uint32_t seed,
+            uint32_t records = shadow::RecordLog::kMost) {
   CheckOptions options;
+  options.max_records = records;
   options.tools = tools;
   options.filtered = filtered;
   CheckSession session(std::move(options));
@@ -136,6 +140,7 @@ Outcome run(const std::string& text, bool filtered, uint8_t tools, uint32_t seed
     EXPECT_EQ(grid->fault().message, "");
   }
   Outcome out;
+  out.checked = session.result().checked;
   for (const report::Finding& f : session.result().findings) {
     std::string line = f.kind + " x" + std::to_string(f.count) + " " +
                        std::to_string(uint32_t(f.severity)) + " " + f.where;
@@ -163,6 +168,42 @@ TEST(CheckFilter, ChangesNothing) {
   }
   EXPECT_GT(clean, 20u);
   EXPECT_GT(found, 20u);
+}
+
+TEST(CheckFilter, ALaunchThatRunsOutOfRecordsSaysSo) {
+  for (uint32_t records : {64u, 1u << 16}) {
+    uint32_t cut = 0;
+    for (uint32_t seed = 1; seed <= 20; ++seed) {
+      const Outcome out = run(kernel(seed), true, kRacecheck, seed, records);
+      const bool said = std::any_of(out.findings.begin(), out.findings.end(), [](const auto& f) {
+        return f.starts_with("incomplete-check");
+      });
+      EXPECT_EQ(said, out.checked.cut_launches != 0);
+      cut += said;
+    }
+    if (records == 64)
+      EXPECT_GT(cut, 5u);
+    else
+      EXPECT_EQ(cut, 0u);
+  }
+}
+
+// Of many allocations that were freed, the latest are remembered, wherever they lay.
+TEST(CheckSession, RemembersTheLatestFrees) {
+  constexpr uint64_t kCount = 6000, kBase = 1 << 20;
+  CheckSession session(CheckOptions{});
+  for (uint64_t i = 0; i < kCount; ++i) {
+    emu::Allocation a;
+    a.address = kBase + (kCount - i) * 4096, a.bytes = 64, a.id = i + 1;
+    session.allocated(a);
+    session.freed(a);
+  }
+  session.invalid_free(kBase + 4096, false);           // the last
+  session.invalid_free(kBase + kCount * 4096, false);  // the first
+  const auto findings = session.result().findings;
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_NE(findings[0].message.find("freed already"), std::string::npos) << findings[0].message;
+  EXPECT_NE(findings[1].message.find("no allocation"), std::string::npos) << findings[1].message;
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <climits>
 #include <nlohmann/json.hpp>
 
 namespace tw::report {
@@ -29,7 +31,7 @@ CheckResult example() {
   CheckResult r;
   r.findings = {note, race};
   r.findings[0].id = 0, r.findings[1].id = 1;
-  r.checked = {1, 3, 0, {"memcheck", "racecheck"}, 0};
+  r.checked = {1, 3, 0, 0, {"memcheck", "racecheck"}, 0};
   return r;
 }
 
@@ -81,6 +83,55 @@ TEST(Findings, ThePipeCarriesThemInPieces) {
   reader.read(summary_line(sent));
   EXPECT_TRUE(reader.complete());
   EXPECT_EQ(findings_json(reader.result()), findings_json(sent));
+}
+
+// Each line fits into what a pipe takes at once, and lines of two processes may alternate.
+TEST(Findings, LongRecordsOfTwoProcessesMayMix) {
+  Finding f = example().findings[1];
+  f.message = std::string(3 * PIPE_BUF, 'x');
+  const std::string mine = finding_line(f), pid = std::to_string(getpid());
+  std::vector<std::string> lines;
+  for (size_t at = 0, end; at < mine.size(); at = end) {
+    end = mine.find('\n', at) + 1;
+    EXPECT_LE(end - at, size_t(PIPE_BUF));
+    lines.push_back(mine.substr(at, end - at));
+  }
+  EXPECT_GT(lines.size(), 3u);
+  FindingsReader reader;
+  for (const std::string& line : lines) {
+    reader.read(line);
+    reader.read("7" + pid + line.substr(pid.size()));
+  }
+  const CheckResult r = reader.result();
+  ASSERT_EQ(r.findings.size(), 2u);
+  for (const Finding& g : r.findings) EXPECT_EQ(g.message, f.message);
+}
+
+TEST(Findings, StrangeRecordsAreIgnored) {
+  FindingsReader reader;
+  for (const char* text :
+       {"1 {\"finding\": 7}", "1 {\"finding\": {\"kind\": 3}}", "1 {\"finding\": {\"sites\": [1]}}",
+        "1 {\"counts\": [[]]}", "1 {\"counts\": [[\"a\", {}]]}", "1 {\"counts\": 5}",
+        "1 {\"checked\": []}", "1 {\"checked\": {\"launches\": \"many\"}}", "1 [1, 2]", "1 {",
+        "-1 {}", "1", "", "99999999999999999999999 {}", "1x{}"}) {
+    reader.read(std::string(text) + "\n");
+    EXPECT_TRUE(reader.result().findings.empty()) << text;
+    EXPECT_EQ(reader.result().checked.launches, 0u) << text;
+  }
+  reader.read(finding_line(example().findings[0]));
+  EXPECT_EQ(reader.result().findings.size(), 1u);
+}
+
+TEST(Findings, AnotherScheduleAddsWhatIsNew) {
+  CheckResult all = example(), other = example();
+  other.findings.push_back(other.findings[1]);
+  other.findings.back().sites[0].line += 1;
+  add_schedule(all, other);
+  add_schedule(all, other);
+  EXPECT_EQ(all.findings.size(), example().findings.size() + 1);
+  EXPECT_EQ(all.findings.back().id, all.findings.size() - 1);
+  EXPECT_THAT(checked_line(all), HasSubstr("in 3 schedules"));
+  EXPECT_EQ(nlohmann::json::parse(findings_json(all))["checked"]["schedules"], 3);
 }
 
 TEST(Findings, Suppressions) {
