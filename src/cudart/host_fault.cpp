@@ -13,12 +13,49 @@
 namespace tw::cudart {
 namespace {
 
-struct sigaction previous;
+struct sigaction previous, previous_trap;
+
+// Whether an access of host code goes on: to managed memory that is protected while kernels use it.
+// It is repeated as a single step, after which the pages are protected again.
+bool goes_on([[maybe_unused]] const void* address, [[maybe_unused]] void* machine_context) {
+#if defined(__x86_64__)
+  constexpr greg_t kTrapFlag = 1 << 8;
+  HostObserver* observer = host_observer();
+  if (observer == nullptr) return false;
+  auto& registers = static_cast<ucontext_t*>(machine_context)->uc_mcontext.gregs;
+  if (!observer->managed_access(reinterpret_cast<uint64_t>(address), (registers[REG_ERR] & 2) != 0,
+                                uint64_t(registers[REG_RIP])))
+    return false;
+  registers[REG_EFL] |= kTrapFlag;
+  return true;
+#else
+  return false;
+#endif
+}
+
+void on_trap(int number, siginfo_t* info, void* machine_context) {
+#if defined(__x86_64__)
+  constexpr greg_t kTrapFlag = 1 << 8;
+  auto& registers = static_cast<ucontext_t*>(machine_context)->uc_mcontext.gregs;
+  if (info->si_code == TRAP_TRACE && (registers[REG_EFL] & kTrapFlag) != 0) {
+    registers[REG_EFL] &= ~kTrapFlag;
+    host_observer()->managed_access_over();
+    return;
+  }
+#endif
+  if ((previous_trap.sa_flags & SA_SIGINFO) && previous_trap.sa_sigaction != nullptr) {
+    previous_trap.sa_sigaction(number, info, machine_context);
+    return;
+  }
+  signal(SIGTRAP, SIG_DFL);
+  raise(SIGTRAP);
+}
 
 void on_segv(int number, siginfo_t* info, void* machine_context) {
   // The process is about to end, and the fault came from the program's code, not from within a call
   // of ours: looking at the tables and formatting into a buffer is safe enough here.
   if (info->si_code > 0 && in_device_window(info->si_addr)) {
+    if (goes_on(info->si_addr, machine_context)) return;
     char text[400];
     const auto located = locate(info->si_addr);
     if (located) {
@@ -73,6 +110,9 @@ void install_host_fault_handler() {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSEGV, &action, &previous);
+  if (host_observer() == nullptr) return;
+  action.sa_sigaction = on_trap;
+  sigaction(SIGTRAP, &action, &previous_trap);
 }
 
 }  // namespace tw::cudart

@@ -22,6 +22,11 @@ class HostObserver {
   // Host code touches a device address; in the signal handler.
   virtual void host_fault(uint64_t address, bool write, uint64_t instruction) = 0;
 
+  // The same for managed memory that a kernel may still be using: true if the access can be repeated;
+  // once it has been, managed_access_over.
+  virtual bool managed_access(uint64_t address, bool write, uint64_t instruction) = 0;
+  virtual void managed_access_over() = 0;
+
   // ---- streams: what orders their operations (shadow/streams.h) ----
   enum class StreamKind : uint8_t { legacy, blocking, other };
   // An operation is submitted by this thread; returns its number. Kernels are known by it from

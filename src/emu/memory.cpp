@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,22 @@ constexpr uint64_t kHugePage =
     2 << 20;  // large allocations are aligned to it and ask for such pages
 
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+// The same pages at two places.
+bool map_twice(void* first, void* second, uint64_t bytes) {
+  const int file = memfd_create("managed memory", MFD_CLOEXEC);
+  if (file < 0) return false;
+  auto map = [&](void* at) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+  };
+  const bool done = ftruncate(file, off_t(bytes)) == 0 && map(first) && map(second);
+  close(file);
+  return done;
+}
+
+void map_anew(void* at, uint64_t bytes, int protection) {
+  mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
 
 }  // namespace
 
@@ -91,7 +108,11 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
     if (hole == holes_.end())
       return Error{fmt::format("out of device address space: {} bytes", bytes)};
     // The pages of managed memory lie at their device address, readable and writable by the host.
-    if (managed && mprotect(reinterpret_cast<void*>(at), need, PROT_READ | PROT_WRITE) != 0)
+    // An observer may protect them there: the engine then has them at another place, too.
+    uint8_t* const place = data_ + (at - window_);
+    if (managed && !(observers_ != nullptr ? map_twice(reinterpret_cast<void*>(at), place, need)
+                                           : mprotect(reinterpret_cast<void*>(at), need,
+                                                      PROT_READ | PROT_WRITE) == 0))
       return Error{
           fmt::format("cannot map {} bytes of managed memory: {}", bytes, std::strerror(errno))};
     uint64_t start = hole->first, end = hole->first + hole->second;
@@ -99,12 +120,13 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
     if (at > start) holes_[start] = at - start;
     if (at + need < end) holes_[at + need] = end - (at + need);
     a.address = at;
-    if (managed) {
+    if (managed && observers_ == nullptr) {
       a.host = reinterpret_cast<uint8_t*>(at);
     } else {
-      a.host = data_ + (at - window_);
+      a.host = place;
       // Column walks over a large matrix touch a page an element: fewer, larger pages.
-      if (bytes >= 2 * kHugePage) madvise(a.host, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+      if (!managed && bytes >= 2 * kHugePage)
+        madvise(a.host, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
     }
     used_ += bytes;
   }
@@ -144,8 +166,9 @@ void MemoryMap::release(const Allocation& a) {
   uint64_t need = round_up(a.bytes + kGuard, managed ? kPage : kAlignment);
   // Give the pages back; what the next owner sees is zeros or old bytes, as on a GPU.
   if (managed) {
-    madvise(a.host, need, MADV_DONTNEED);
-    mprotect(a.host, need, PROT_NONE);
+    map_anew(reinterpret_cast<void*>(a.address), need, PROT_NONE);
+    if (reinterpret_cast<uint64_t>(a.host) != a.address)
+      map_anew(a.host, need, PROT_READ | PROT_WRITE);
   } else if (a.bytes >= (1u << 20)) {
     uint8_t* from = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uint64_t>(a.host), kPage));
     uint8_t* to =

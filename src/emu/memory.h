@@ -1,7 +1,8 @@
 // Device memory. Device addresses lie in one window that the process has reserved without access
 // rights, so that host code which dereferences one faults and can be told so; the bytes themselves
 // lie elsewhere, at address + bias. Managed memory is mapped at its device address, host memory is
-// used where it is: their bias is 0.
+// used where it is: their bias is 0. With observers, the engine has a mapping of its own of managed
+// memory, so that the host's can be protected.
 //
 // Tested by tests/unit/emu/memory_test.cpp.
 #pragma once

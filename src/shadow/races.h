@@ -135,6 +135,9 @@ class Races {
   bool launch_end();
   // Whether records have run out, so that accesses were left out, since the last question.
   bool left_out() { return std::exchange(left_out_, false); }
+  // What the accesses since the last launch_end have done to this memory, as far as it is noted.
+  void each_noted(Lines& lines,
+                  const std::function<void(uint64_t offset, uint32_t bytes, const Record&)>& take);
   // What this CTA did is over for everyone who is still to come (its kernel has ended).
   void retire(uint32_t cta) { order_.retire(cta); }
   // `written`: of the same memory; nullptr: nobody asks what is initialised.

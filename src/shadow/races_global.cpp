@@ -38,6 +38,32 @@ bool Races::launch_end() {
   return more;
 }
 
+void Races::each_noted(
+    Lines& lines, const std::function<void(uint64_t offset, uint32_t bytes, const Record&)>& take) {
+  const uint32_t first = records_.first();
+  for (uint64_t number = 0; number < lines.count(); ++number) {
+    const Line& l = lines.line(number);
+    const uint64_t begin = number << kLineShift;
+    if (l.cells & Lines::kActive) {
+      if (l.read[0] < first) continue;
+      const uint32_t shift = Lines::shift(l), count = lines.words(number) << (2 - shift);
+      const Cell* cell = lines.cells(l);
+      for (uint32_t i = 0; i < count; ++i, ++cell)
+        for (uint32_t e : {cell->write[0], cell->write[1], cell->read[0], cell->read[1]})
+          if ((e & ~kSaturated) / 32 >= first)
+            take(begin + (uint64_t{i} << shift), 1u << shift, records_[(e & ~kSaturated) / 32]);
+      continue;
+    }
+    if (l.write >> 7 >= first) take(begin, 4 * lines.words(number), records_[l.write >> 7]);
+    for (uint32_t r = 0; r < 2; ++r) {
+      const uint32_t e = l.read[r] & ~kSaturated;
+      if (e >> 7 < first) continue;
+      for (uint32_t left = l.words[r]; left != 0; left &= left - 1)
+        take(begin + 4 * uint32_t(__builtin_ctz(left)), 4, records_[e >> 7]);
+    }
+  }
+}
+
 // False: there is no room for more records.
 bool Races::begin_access() {
   if (records_.full()) {

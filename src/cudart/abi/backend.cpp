@@ -19,6 +19,10 @@ class Checks final : public HostObserver {
   void host_fault(uint64_t address, bool write, uint64_t instruction) override {
     session_.host_fault(address, write, instruction);
   }
+  bool managed_access(uint64_t address, bool write, uint64_t instruction) override {
+    return session_.managed_access(address, write, instruction);
+  }
+  void managed_access_over() override { session_.managed_access_over(); }
   uint64_t submitted(uint64_t stream, StreamKind kind) override {
     return session_.submitted(stream, same(kind));
   }

@@ -80,7 +80,7 @@ void CheckSession::bind_filter(const emu::AccessSite& site) {
   const SiteState& s = now_->sites[site.site];
   shadow::CtaFilter::Site& f = now_->filters[site.site];
   f = {};
-  if (now_->operation) return;  // what a stream's kernel touches is noted
+  if (now_->followed) return;  // what a stream's kernel touches is noted
   if (options_.tools & kRacecheck) {
     if (s.shadow->lines.bytes() == 0) s.shadow->lines.reset(s.shadow->allocation.bytes);
     f.tags = s.shadow->lines.tags();

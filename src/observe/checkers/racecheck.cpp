@@ -43,7 +43,7 @@ class CheckSession::Values final : public shadow::StoreValues {
 void CheckSession::racecheck(Resolved& r) {
   const emu::AccessSite& site = r.a.site;
   const bool shared = r.space == AccessSpace::shared;
-  if (!shared && now_->operation) touch(r);
+  if (!shared && now_->followed) touch(r);
   shadow::WarpAccess w;
   w.warp = r.a.warp.index;
   w.lanes = r.lanes;

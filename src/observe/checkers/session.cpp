@@ -128,7 +128,9 @@ uint8_t CheckSession::wanted(const emu::Launch& launch) {
   }
   HostStackPtr stack = host_stack();
   std::lock_guard lock(mutex_);
-  launches_[launch.id] = {std::move(stack), this_submission()};
+  const std::shared_ptr<StreamOperation> operation = this_submission();
+  if (operation) keep_managed_from_host(launch, *operation);
+  launches_[launch.id] = {std::move(stack), operation};
   return emu::kObserveAccesses | emu::kObserveSync |
          (options_.filtered ? emu::kObserveFiltered : 0);
 }
@@ -234,9 +236,11 @@ emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::
   if (auto it = launches_.find(launch.id); it != launches_.end()) {
     LaunchState& state = *running_.back()->state();
     state.launched = std::move(it->second.stack);
-    if (!several_streams_ && it->second.operation)
-      submitted_.erase(it->second.operation->number);
-    else if (it->second.operation) {
+    const std::shared_ptr<StreamOperation>& operation = it->second.operation;
+    state.followed = several_streams_ && operation;
+    if (operation && !state.followed && operation->managed.empty()) {
+      submitted_.erase(operation->number);
+    } else if (operation) {
       state.operation = std::move(it->second.operation);
       state.operation->launch = running_.back()->state();
       state.operation->where = state.launched;
@@ -295,7 +299,10 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
   running_.erase(it);
   last_cta_ = nullptr;
   now_ = nullptr;
-  if (state->operation) operation_done(state->operation);
+  if (state->operation) {
+    if (!state->followed) note_managed(*state);
+    operation_done(state->operation);
+  }
   // Whatever starts after this launch comes after all it did; what runs beside it does not.
   if (running_.empty()) {
     numbers_.clear();

@@ -76,6 +76,11 @@ class CheckSession final : public emu::ObserverSource {
   void error_asked(int code);
   void invalid_free(uint64_t address, bool host);
   void host_fault(uint64_t address, bool write, uint64_t instruction);
+  // Managed memory (managed_memory.cpp). Host code has touched a page of it that is protected, since
+  // a kernel may still be using it; in the signal handler. False: it is no such page. Otherwise the
+  // access can be repeated; once it has been, managed_access_over.
+  bool managed_access(uint64_t address, bool write, uint64_t instruction);
+  void managed_access_over();
 
   // ---- streams (stream_races.cpp): operations that nothing orders ----
   // This thread submits an operation; a kernel is known by its start on this thread until the end.
@@ -142,6 +147,8 @@ class CheckSession final : public emu::ObserverSource {
     HostStackPtr allocated;
     shadow::Lines lines;  // empty until the first access under racecheck
     Written written;
+    bool kept_from_host = false;  // managed: its pages are protected
+    uint32_t host_faults = 0;     // since they are
     bool tracked =
         false;  // initcheck: only memory that nobody but device code and the runtime can write
   };
@@ -189,16 +196,18 @@ class CheckSession final : public emu::ObserverSource {
     HostStackPtr where;
     std::shared_ptr<LaunchState> launch;  // kernels, once they run
     std::vector<Touched> touched;
-    std::vector<uint64_t> beside;  // ran at the same time: their order is the Order's business
-    uint64_t bytes = 0;            // of the bits
+    std::vector<uint64_t> managed;  // ids of managed allocations that the kernel gets
+    std::vector<uint64_t> beside;   // ran at the same time: their order is the Order's business
+    uint64_t bytes = 0;             // of the bits
   };
   // A launch that runs, or has run while another goes on.
   struct LaunchState {
     const emu::Launch* key = nullptr;  // the engine's object; gone when the launch is over
     emu::Launch launch;
     HostStackPtr launched;
-    std::shared_ptr<StreamOperation> operation;  // followed: several streams are in use
-    std::vector<uint32_t> touched;               // by site: the last index into operation->touched
+    std::shared_ptr<StreamOperation> operation;
+    bool followed = false;  // several streams are in use: the operation notes all that is touched
+    std::vector<uint32_t> touched;  // by site: the last index into operation->touched
     const emu::Program* program = nullptr;
     std::vector<SiteState> sites;
     std::vector<shadow::CtaFilter::Site> filters;         // the same for the handlers
@@ -258,6 +267,12 @@ class CheckSession final : public emu::ObserverSource {
   void report_pair(const StreamOperation& first, const Touched& a, const StreamOperation& second,
                    const Touched& b, uint64_t offset);
   bool settled(const StreamOperation& o) const;
+  void keep_managed_from_host(const emu::Launch& launch, StreamOperation& operation);
+  void give_managed_back();
+  void note_managed(LaunchState& state);
+  struct HostAccess;
+  void report_host(const HostAccess& host, const StreamOperation& operation);
+  Shadow* shadow_of(uint64_t allocation);
   void drop_over();
   void kernel_fault(const emu::Fault& fault);
   void cut_short();
@@ -294,6 +309,14 @@ class CheckSession final : public emu::ObserverSource {
   std::unordered_map<uint64_t, std::shared_ptr<StreamOperation>> submitted_;  // not finished
   std::vector<std::shared_ptr<StreamOperation>> done_;  // finished; the host has not waited for it
   uint64_t next_operation_ = 1;
+  // Of the host, to managed memory that kernels get which it has not waited for.
+  struct HostAccess {
+    uint64_t allocation = 0, offset = 0;
+    bool write = false;
+    HostStackPtr where;
+    std::vector<uint64_t> operations;  // that have not finished
+  };
+  std::vector<HostAccess> host_accesses_;
   // Errors of a thread that nobody has asked for yet.
   struct Unasked {
     uint64_t finding;

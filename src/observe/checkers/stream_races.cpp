@@ -126,11 +126,15 @@ bool CheckSession::settled(const StreamOperation& o) const {
 
 void CheckSession::drop_over() {
   std::erase_if(done_, [&](const auto& o) { return settled(*o); });
+  give_managed_back();
 }
 
 void CheckSession::operation_done(const std::shared_ptr<StreamOperation>& operation) {
   submitted_.erase(operation->number);
-  if (!several_streams_ || operation->touched.empty()) return;
+  for (HostAccess& host : host_accesses_)
+    if (std::erase(host.operations, operation->number) != 0) report_host(host, *operation);
+  std::erase_if(host_accesses_, [](const HostAccess& h) { return h.operations.empty(); });
+  if ((!several_streams_ && operation->managed.empty()) || operation->touched.empty()) return;
   uint64_t bytes = operation->bytes;
   for (const auto& other : done_) {
     bytes += other->bytes;
