@@ -1,13 +1,16 @@
 // Speed of single instructions: a loop of sixteen of them on per-lane registers, one warp after the
 // other on one host thread. `items_per_second` is lane-instructions a second of the instruction
-// named (the loop's own three instructions in nineteen are not counted).
+// named (the loop's own three instructions in nineteen are not counted). "/masked": half of the lanes
+// are off, and count all the same: the rate a warp that is issued.
 //
 //   lanes --benchmark_filter=fma
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "emu/device.h"
 #include "ptx/parser.h"
@@ -23,8 +26,8 @@ constexpr uint32_t kThreads = 256, kIterations = 2000, kUnroll = 16;
   std::exit(1);
 }
 
-// `operands`: register classes of the sources, as "b32 b32 pred"; `result`: that of the
-// destination.
+// `operands`: register classes of the sources, as "b32 b32 pred", or a table ("lut"), or an address
+// that lies elsewhere for each lane ("global", "shared"); `result`: that of the destination, if any.
 struct Instruction {
   const char *spelling, *result, *operands;
 };
@@ -40,6 +43,7 @@ constexpr Instruction kInstructions[] = {
     {"div.u32", "b32", "b32 b32"},
     {"rem.s32", "b32", "b32 b32"},
     {"div.u64", "b64", "b64 b64"},
+    {"rem.s64", "b64", "b64 b64"},
     {"and.b32", "b32", "b32 b32"},
     {"shl.b32", "b32", "b32 b32"},
     {"shr.s64", "b64", "b64 b32"},
@@ -68,22 +72,28 @@ constexpr Instruction kInstructions[] = {
     {"ex2.approx.f32", "b32", "b32"},
     {"lg2.approx.f32", "b32", "b32"},
     {"sin.approx.f32", "b32", "b32"},
+    {"cos.approx.f32", "b32", "b32"},
+    {"rcp.approx.f32", "b32", "b32"},
     {"rsqrt.approx.f32", "b32", "b32"},
     {"tanh.approx.f32", "b32", "b32"},
     {"add.f16", "b16", "b16 b16"},
     {"add.f16x2", "b32", "b32 b32"},
     {"fma.rn.f16x2", "b32", "b32 b32 b32"},
     {"fma.rn.bf16x2", "b32", "b32 b32 b32"},
+    {"mul.bf16x2", "b32", "b32 b32"},
     {"max.f16x2", "b32", "b32 b32"},
     {"setp.lt.s32", "pred", "b32 b32"},
     {"setp.gt.f32", "pred", "b32 b32"},
     {"setp.lt.u64", "pred", "b64 b64"},
+    {"setp.lt.and.f32", "pred", "b32 b32 pred"},
     {"setp.ne.and.s32", "pred", "b32 b32 pred"},
     {"selp.b32", "b32", "b32 b32 pred"},
     {"set.gt.f16x2.f16x2", "b32", "b32 b32"},
     {"cvt.rn.f32.s32", "b32", "b32"},
     {"cvt.rzi.s32.f32", "b32", "b32"},
     {"cvt.rn.f64.s64", "b64", "b64"},
+    {"cvt.rn.f32.u64", "b32", "b64"},
+    {"cvt.rzi.u64.f32", "b64", "b32"},
     {"cvt.rzi.s64.f64", "b64", "b64"},
     {"cvt.f64.f32", "b64", "b32"},
     {"cvt.rn.f32.f64", "b32", "b64"},
@@ -95,40 +105,63 @@ constexpr Instruction kInstructions[] = {
     {"cvt.u32.u16", "b32", "b16"},
     {"cvt.sat.u8.s32", "b16", "b32"},
     {"cvt.rn.satfinite.e4m3x2.f32", "b16", "b32 b32"},
+    {"ld.global.u32", "b32", "global"},
+    {"ld.global.u64", "b64", "global"},
+    {"ld.shared.u32", "b32", "shared"},
+    {"st.global.u32", "", "global b32"},
+    {"atom.global.add.u32", "b32", "global b32"},
+    {"red.global.add.u32", "", "global b32"},
+    {"atom.shared.add.u32", "b32", "shared b32"},
+    {"red.shared.add.u32", "", "shared b32"},
+    {"red.global.add.f32", "", "global b32"},
 };
+// These also with every other lane off.
+constexpr std::string_view kMasked[] = {"add.u32", "fma.rn.f32", "fma.rn.f64", "add.f16x2",
+                                        "ld.global.u32"};
 
-std::string kernel_text(const Instruction& in) {
+std::string kernel_text(const Instruction& in, bool masked) {
   std::string text =
       ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg "
       ".b16 %b16_<32>;\n.reg .b32 %b32_<32>, %n, %t;\n.reg .b64 %b64_<32>, %a;\n.reg .pred "
-      "%pred_<32>, %go;\n";
+      "%pred_<32>, %go;\n.reg .b64 %global;\n.reg .b32 %shared;\n.shared .align 8 .b8 "
+      "array[16384];\n";
   text +=
       "ld.param.u64 %a, [p];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %b64_31, %t, 64;\nadd.u64 %a, %a, "
-      "%b64_31;\nmov.u32 %n, 0;\n";
+      "%b64_31;\nmov.u32 %n, 0;\n"
+      "ld.param.u64 %global, [p];\nmul.lo.u32 %shared, %t, 97;\nand.b32 %shared, %shared, 255;\n"
+      "mul.wide.u32 %b64_31, %shared, 64;\nadd.u64 %global, %global, %b64_31;\n"
+      "shl.b32 %shared, %shared, 6;\n";
   for (int i = 16; i < 24; ++i)
     text += fmt::format(
         "ld.global.u16 %b16_{0}, [%a+{1}];\nld.global.u32 %b32_{0}, [%a+{1}];\nld.global.u64 "
         "%b64_{0}, [%a+{1}];\nsetp.gt.s32 %pred_{0}, %b32_{0}, 77;\n",
         i, (i - 16) * 8);
+  if (masked)
+    text += "and.b32 %n, %t, 1;\nsetp.ne.u32 %go, %n, 0;\n@%go bra end;\nmov.u32 %n, 0;\n";
   text += "loop:\n";
   for (uint32_t u = 0; u < kUnroll; ++u) {
-    text += fmt::format("{} %{}_{}", in.spelling, in.result, u);
+    std::string operands = in.operands, list;
+    if (*in.result != 0) list = fmt::format("%{}_{}", in.result, u);
     int source = 16 + int(u % 4);
-    std::string operands = in.operands;
     for (size_t at = 0; at < operands.size();) {
       size_t end = std::min(operands.find(' ', at), operands.size());
       std::string kind = operands.substr(at, end - at);
-      text += kind == "lut" ? ", 0x96" : fmt::format(", %{}_{}", kind, source++);
+      if (!list.empty()) list += ", ";
+      list += kind == "lut"                          ? "0x96"
+              : kind == "global" || kind == "shared" ? fmt::format("[%{}]", kind)
+                                                     : fmt::format("%{}_{}", kind, source++);
       at = end + 1;
     }
+    text += fmt::format("{} {}", in.spelling, list);
     text += ";\n";
   }
   return text +
-         fmt::format("add.u32 %n, %n, 1;\nsetp.lt.u32 %go, %n, {};\n@%go bra loop;\nret;\n}}\n",
-                     kIterations);
+         fmt::format(
+             "add.u32 %n, %n, 1;\nsetp.lt.u32 %go, %n, {};\n@%go bra loop;\nend:\nret;\n}}\n",
+             kIterations);
 }
 
-void instruction(benchmark::State& state, const Instruction& in) {
+void instruction(benchmark::State& state, const Instruction& in, bool masked) {
   auto spec = model::load_device_spec("h200");
   if (!spec.ok()) fail(spec.error().to_string());
   emu::DeviceOptions options;
@@ -136,7 +169,7 @@ void instruction(benchmark::State& state, const Instruction& in) {
   options.memory_bytes = 64 << 20;
   auto device = emu::Device::create(*spec, options);
   if (!device.ok()) fail(device.error().to_string());
-  auto parsed = ptx::parse(kernel_text(in), "lanes.ptx");
+  auto parsed = ptx::parse(kernel_text(in, masked), "lanes.ptx");
   if (!parsed.ok()) fail(parsed.error().to_string());
   auto module = (*device)->load(std::move(*parsed));
   if (!module.ok()) fail(module.error().to_string());
@@ -145,7 +178,7 @@ void instruction(benchmark::State& state, const Instruction& in) {
   uint32_t s = 1;
   for (uint32_t i = 0; i < kThreads * 16; ++i)
     s = s * 1664525u + 1013904223u,
-    words[i] = 0x3f800000u + (s >> 8);  // ordinary floats and halves
+    words[i] = 0x3f803f80u | ((s >> 8) & 0x007f007fu);  // ordinary floats and halves of each format
   emu::Launch launch;
   launch.kernel = (*device)->find_kernel(**module, "k");
   launch.grid = {1, 1, 1}, launch.block = {kThreads, 1, 1};
@@ -164,9 +197,15 @@ void instruction(benchmark::State& state, const Instruction& in) {
 
 int main(int argc, char** argv) {
   for (const Instruction& in : kInstructions)
-    benchmark::RegisterBenchmark(in.spelling, [&in](benchmark::State& state) {
-      instruction(state, in);
-    })->Unit(benchmark::kMillisecond);
+    for (bool masked : {false, true}) {
+      if (masked &&
+          std::find(std::begin(kMasked), std::end(kMasked), in.spelling) == std::end(kMasked))
+        continue;
+      benchmark::RegisterBenchmark(
+          fmt::format("{}{}", in.spelling, masked ? "/masked" : "").c_str(),
+          [&in, masked](benchmark::State& state) { instruction(state, in, masked); })
+          ->Unit(benchmark::kMillisecond);
+    }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

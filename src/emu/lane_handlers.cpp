@@ -2,7 +2,8 @@
 // (TW_GROUP_*). Compiled several times with different flags by CMake; everything lies in the inline
 // namespace TW_TARGET, so that no symbol is shared between the copies.
 //
-// A handler is a loop over 32 lanes that the compiler vectorises. Variants:
+// A handler is a loop over 32 lanes: scalar bodies, which the compiler vectorises, or a body on
+// vectors of lanes where the row has one (isa/vector.h). Variants:
 //   mixed    full mask, each source known at compile time to be per-lane or scalar
 //   full     full mask, which sources are scalar is read from the Op
 //   masked   only active lanes are written; bodies do not trap, so all 32 are computed
@@ -10,6 +11,7 @@
 //   branching  mixed, for a predicate that the next instruction branches on
 #include "emu/lane_handlers.h"
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <tuple>
@@ -18,6 +20,7 @@
 #include "emu/lane_mask.h"
 #include "emu/mask_rows.h"
 #include "isa/lane_rows.h"
+#include "isa/vector.h"
 
 namespace tw::emu {
 inline namespace TW_TARGET {
@@ -63,11 +66,11 @@ template <class T> struct LaneSource {
   TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
 };
 template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
-  alignas(64) uint32_t lanes[kLanes];
+  alignas(64) uint32_t values[kLanes];
   TW_INLINE explicit LaneSource(const char* at) {
-    lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), lanes);
+    lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), values);
   }
-  TW_INLINE bool operator[](uint32_t lane) const { return lanes[lane] != 0; }
+  TW_INLINE bool operator[](uint32_t lane) const { return values[lane] != 0; }
 };
 template <class T> TW_INLINE T scalar_value(const char* at) {
   if constexpr (std::is_same_v<T, bool>)
@@ -77,7 +80,7 @@ template <class T> TW_INLINE T scalar_value(const char* at) {
 }
 template <class T> struct UniformSource {
   T value;
-  TW_INLINE explicit UniformSource(const char* at) : value(scalar_value<T>(at)) {}
+  TW_INLINE explicit UniformSource(const char* at, bool = true) : value(scalar_value<T>(at)) {}
   TW_INLINE T operator[](uint32_t) const { return value; }
 };
 // Which of the two is read from the Op: scalars are spread over a local array first.
@@ -97,10 +100,38 @@ template <> struct EitherSource<bool> : LaneSource<bool> {
   TW_INLINE EitherSource(const char* at, bool) : LaneSource<bool>(at) {}
 };
 
+// N lanes from `lane` on.
+template <size_t N, class T> TW_INLINE auto vector_at(const void* source, size_t lane) {
+  using V = typename isa::VectorOf<T, N>::type;
+  auto values = static_cast<const typename Stored<T>::type*>(source);
+  if constexpr (isa::kIsHalf<T>) {
+    V v;
+    __builtin_memcpy(&v.bits, values + lane, sizeof v.bits);
+    return v;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    V v;
+    __builtin_memcpy(&v, static_cast<const uint32_t*>(source) + lane, sizeof v);
+    return v;
+  } else {
+    isa::Vector<typename Stored<T>::type, N> v;
+    __builtin_memcpy(&v, values + lane, sizeof v);
+    if constexpr (isa::kIsVector<V>)
+      return isa::convert<T>(v);
+    else
+      return V{isa::convert<uint32_t>(v)};
+  }
+}
+template <class D, class V> TW_INLINE auto slots_of(V value) {
+  if constexpr (isa::kIsVector<V>)
+    return isa::convert<typename Stored<D>::type>(value);
+  else
+    return isa::convert<typename Stored<D>::type>(value.bits);
+}
+
 // Constructed in place: a spread source points into itself.
-template <size_t I, class T> struct EitherSlot {
-  EitherSource<T> source;
-  TW_INLINE EitherSlot(const char* at, bool uniform) : source(at, uniform) {}
+template <size_t I, class T, bool kUniform> struct EitherSlot {
+  std::conditional_t<kUniform, UniformSource<T>, EitherSource<T>> source;
+  TW_INLINE EitherSlot(const char* at, [[maybe_unused]] bool uniform) : source(at, uniform) {}
   EitherSlot(const EitherSlot&) = delete;
 };
 
@@ -117,8 +148,47 @@ template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
 
 // ---- bodies as callables: Body<M>::call(m, lane values...) ----
 
+template <class Row>
+concept HasVectors = Row::kVectors;
+template <class Row>
+concept HasRuntimeVectors = Row::kRuntimeVectors;
+template <class Row> constexpr bool uniform_source([[maybe_unused]] size_t source) {
+  if constexpr (requires { Row::kUniformSource; })
+    return source == Row::kUniformSource;
+  else
+    return false;
+}
+template <class Row, class D, class S> constexpr bool vector_types() {
+  if constexpr (requires { Row::template kVectorTypes<D, S>; })
+    return Row::template kVectorTypes<D, S>;
+  else
+    return false;
+}
+// Instructions on pairs that do the same to each half: 64 halves, for a body on vectors.
+template <class Row>
+concept EachHalf = Row::kEachHalf;
+template <class T> struct OfHalfType : isa::HalfOf<T> {};
+template <> struct OfHalfType<uint32_t> {
+  using type = uint16_t;
+};
+template <class T> using OfHalf = typename OfHalfType<T>::type;
+template <class Row> constexpr size_t work_bytes() {
+  if constexpr (requires { Row::kWorkBytes; })
+    return Row::kWorkBytes;
+  else
+    return 4;
+}
+
 template <class Row, class T> struct OneType {
   static constexpr bool kDouble = std::is_same_v<T, double>;
+  static constexpr bool kVectors = HasVectors<Row>, kEachHalf = EachHalf<Row>;
+  static constexpr bool kRuntimeVectors = HasRuntimeVectors<Row> && !kDouble;
+  static constexpr size_t kWorkBytes = work_bytes<Row>();
+  static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
+  template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;
+  template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
+    return Row::template lane<typename isa::VectorOf<Flat<T>, N>::type, M>(m, v...);
+  }
   template <class M, class... S> TW_INLINE static auto call(M m, S... s) {
     return Row::template lane<T, M>(m, s...);
   }
@@ -126,6 +196,16 @@ template <class Row, class T> struct OneType {
 };
 template <class Row, class D, class S1> struct TwoTypes {
   static constexpr bool kDouble = std::is_same_v<D, double> && std::is_same_v<S1, double>;
+  static constexpr bool kVectors = HasVectors<Row> || vector_types<Row, D, S1>(),
+                        kEachHalf = EachHalf<Row>;
+  static constexpr bool kRuntimeVectors = HasRuntimeVectors<Row> && !kDouble;
+  static constexpr size_t kWorkBytes = work_bytes<Row>();
+  static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
+  template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;
+  template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
+    return Row::template lane2<typename isa::VectorOf<Flat<D>, N>::type,
+                               typename isa::VectorOf<Flat<S1>, N>::type, M>(m, v...);
+  }
   template <class M, class... S> TW_INLINE static auto call(M m, S... s) {
     return Row::template lane2<D, S1, M>(m, s...);
   }
@@ -134,7 +214,10 @@ template <class Row, class D, class S1> struct TwoTypes {
 
 // What a .cc form leaves in the condition code.
 template <class Row, class T> struct CarryOf {
-  static constexpr bool kDouble = false;
+  static constexpr bool kDouble = false, kVectors = false, kRuntimeVectors = false;
+  static constexpr bool kEachHalf = false;
+  static constexpr bool always_uniform(size_t) { return false; }
+  template <class E> using Flat = E;
   template <class M, class... S> TW_INLINE static bool call(M m, S... s) {
     return Row::template carry<T, M>(m, s...);
   }
@@ -174,6 +257,21 @@ template <class F> TW_INLINE uint32_t mask_of(F f) {
   for (uint32_t l = 0; l < kLanes; ++l) hit[l] = f(l) ? 0xffffffffu : 0u;
   return mask_of_lanes(hit);
 }
+// The lanes of a mask from `values`, the others as they are.
+template <class Slot> TW_INLINE void blend(Slot* d, const Slot* values, uint32_t mask) {
+  if constexpr (kMaskedStores) {
+    store_active(d, values, mask);
+  } else {
+    alignas(64) uint32_t active[kLanes];
+    lanes_of_mask(mask, active);
+#pragma GCC ivdep
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      Slot value = values[l];
+      Slot old = d[l];
+      d[l] = active[l] ? value : old;
+    }
+  }
+}
 
 // Runs f over all lanes and stores: to lanes, or as a mask when the result is a predicate.
 template <bool kMasked, class D, class F>
@@ -205,6 +303,10 @@ TW_INLINE void store_lanes(const Op* op, char* frame, [[maybe_unused]] Warp* war
 }
 
 template <class Body, class M, class D, class... S> struct Handlers {
+  template <size_t I> using SourceType = std::tuple_element_t<I, std::tuple<S...>>;
+  template <size_t I> using Slot = EitherSlot<I, SourceType<I>, Body::always_uniform(I)>;
+  template <class T> using Flat = typename Body::template Flat<T>;
+
   // Rows for which emu/mask_rows.h has a form.
   template <bool kMasked, bool kBranches, uint32_t kUniformBits>
   TW_INLINE static const Op* run_mask_row(const Op* op, char* frame, Warp* warp) {
@@ -251,13 +353,52 @@ template <class Body, class M, class D, class... S> struct Handlers {
                                                std::index_sequence<I...>) {
     M m(static_cast<const Mods*>(op->extra));
     uint32_t flags = op->flags;
-    struct Sources : EitherSlot<I, S>... {
+    struct Sources : Slot<I>... {
       TW_INLINE Sources(const Op* o, const char* f, uint32_t bits)
-          : EitherSlot<I, S>(f + source_offset<I>(o), (bits >> I) & 1)... {}
+          : Slot<I>(f + source_offset<I>(o), (bits >> I) & 1)... {}
     } sources(op, frame, flags);
     store_lanes<kMasked, D>(op, frame, warp, [&](uint32_t l) __attribute__((always_inline)) {
-      return Body::call(m, sources.EitherSlot<I, S>::source[l]...);
+      return Body::call(m, sources.Slot<I>::source[l]...);
     });
+  }
+  template <bool kMasked, size_t... I>
+  [[gnu::noinline]] static void compute_vectors(const Op* op, char* frame,
+                                                [[maybe_unused]] Warp* warp,
+                                                std::index_sequence<I...>) {
+    M m(static_cast<const Mods*>(op->extra));
+    struct Sources : Slot<I>... {
+      TW_INLINE Sources(const Op* o, const char* f, uint32_t bits)
+          : Slot<I>(f + source_offset<I>(o), (bits >> I) & 1)... {}
+    } sources(op, frame, op->flags);
+    constexpr size_t kElements =
+        kLanes * sizeof(typename Stored<D>::type) / sizeof(typename Stored<Flat<D>>::type);
+    constexpr size_t kWidest = std::max(
+        {Body::kWorkBytes, size_t{kElementBytes<Flat<D>>}, size_t{kElementBytes<Flat<S>>}...});
+    constexpr size_t N = isa::kVectorBytes / kWidest;
+    using Element =
+        std::conditional_t<std::is_same_v<D, bool>, uint32_t, typename Stored<Flat<D>>::type>;
+    alignas(64) Element buffer[kElements];
+    Element* out = buffer;
+    if constexpr (!kMasked && !std::is_same_v<D, bool>)
+      out = reinterpret_cast<Element*>(frame + op->d);
+    for (size_t l = 0; l < kElements; l += N) {
+      auto result =
+          Body::template vectors<N>(m, vector_at<N, Flat<S>>(sources.Slot<I>::source.values, l)...);
+      if constexpr (std::is_same_v<D, bool>) {
+        auto hit = isa::convert<int32_t>(result);
+        __builtin_memcpy(out + l, &hit, sizeof hit);
+      } else {
+        auto slots = slots_of<Flat<D>>(result);
+        __builtin_memcpy(out + l, &slots, sizeof slots);
+      }
+    }
+    if constexpr (std::is_same_v<D, bool>) {
+      store_mask<kMasked>(op, frame, warp, mask_of_lanes(buffer));
+    } else if constexpr (kMasked) {
+      using Slot = typename Stored<D>::type;
+      blend(reinterpret_cast<Slot*>(frame + op->d), reinterpret_cast<const Slot*>(buffer),
+            warp->active);
+    }
   }
   template <size_t... I>
   TW_INLINE static const Op* run_uniform([[maybe_unused]] const Op* op,
@@ -279,7 +420,10 @@ template <class Body, class M, class D, class... S> struct Handlers {
     return run_mixed<kMasked, kBranches, kUniformBits>(op, frame, warp, Index{});
   }
   template <bool kMasked> static const Op* either(TW_HANDLER_ARGS) {
-    compute_either<kMasked>(op, frame, warp, Index{});
+    if constexpr (Body::kVectors || (Body::kRuntimeVectors && std::is_same_v<M, isa::Runtime>))
+      compute_vectors<kMasked>(op, frame, warp, Index{});
+    else
+      compute_either<kMasked>(op, frame, warp, Index{});
     TW_NEXT;
   }
   static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
@@ -398,6 +542,7 @@ template <class Row, class Call> LaneEntry make_entry(Type type, Type type2) {
         {Mods{}, HandlersOf<Call, isa::Fixed<Mods{}>>::template set<(variants_of<Row>() > 0)>()}};
     e.fixed = only;
   }
+  if constexpr (requires { Row::kUniformSource; }) e.constant_source = Row::kUniformSource;
   if constexpr (HasReads<Row>) e.runtime = HandlersOf<Call, isa::Runtime>::template set<false>();
   Bind<Call, decltype(Call::template pointer<isa::Runtime>())>::describe(e);
   return e;

@@ -43,8 +43,9 @@ struct LaneEntry {
   uint8_t destination_bytes = 0;           // element size; 0: predicate
   uint8_t source_bytes[kMaxSources] = {};  // element size; 0: predicate
   bool destination_signed = false;
-  std::span<const FixedHandlers> fixed;  // compiled for these modifiers exactly
-  HandlerSet runtime;                    // reads Op::extra as isa::Mods*; null where unneeded
+  uint8_t constant_source = kMaxSources;  // the source that must be a constant, if there is one
+  std::span<const FixedHandlers> fixed;   // compiled for these modifiers exactly
+  HandlerSet runtime;                     // reads Op::extra as isa::Mods*; null where unneeded
 };
 
 struct LaneRowHandlers {

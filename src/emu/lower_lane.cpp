@@ -37,6 +37,9 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
     if (!s.ok()) return s.error();
     sources[i] = *s;
   }
+  if (entry->constant_source < written && !sources[entry->constant_source].constant)
+    return error_at(in, fmt::format("operand {} of '{}' must be a constant",
+                                    entry->constant_source + 2, in.spelling()));
   if (selects) return simd_video(f, in, match, *entry, sources);
   if (carry_in) sources[written] = reg(condition_code());
   uint32_t carry = kNoReg;

@@ -220,6 +220,8 @@ Status Lowering::lop3_test(Instance& f, const ptx::Instruction& in, const isa::M
     if (!r.ok()) return r.error();
     s[i] = *r;
   }
+  if (!s[3].constant)
+    return error_at(in, fmt::format("the table of '{}' must be a constant", in.spelling()));
   Result<Destination> value = destination(f, in, in.operands[0].elements[0], 4, false);
   if (!value.ok()) return value.error();
   Result<Destination> holds = destination(f, in, in.operands[0].elements[1], 0, false);

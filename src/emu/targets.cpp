@@ -90,7 +90,7 @@ std::vector<const Target*> supported_targets() {
 #endif
 #if TW_HAS_AVX2 || TW_HAS_AVX512
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi2");
+              __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
 #endif
 #if TW_HAS_AVX2
   if (avx2) list.push_back(&kTarget_avx2);

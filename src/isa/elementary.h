@@ -1,7 +1,8 @@
-// Elementary functions behind the approximate instructions. Computed in double with explicit
-// operations (no fused multiply-add, no library call), so every instruction set gives the same
-// bits; far inside the manual's error bounds, and not the hardware's own bits, which are not
-// published.
+// Elementary functions behind the approximate instructions. Computed in float with explicit
+// operations (fused multiply-adds where written, no library call), so every instruction set gives
+// the same bits; inside the manual's error bounds, and not the hardware's own bits, which are not
+// published. The polynomials are minimax fits (their errors are given); V is float or a vector of
+// floats.
 //
 // Tested by tests/isa against the bounds of the PTX manual.
 #pragma once
@@ -11,72 +12,74 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// 2^x for finite x; the relative error is below 2^-27.
-TW_INLINE double power_of_two(double x) {
-  x = x < -1000.0 ? -1000.0 : x > 1000.0 ? 1000.0 : x;
-  double shifted = x + 0x1.8p52;  // the integer part now lies in the low bits
-  double t = (x - (shifted - 0x1.8p52)) * 0x1.62e42fefa39efp-1;  // |t| <= ln(2)/2
-  double series =
-      1.0 +
-      t * (1.0 +
-           t * (0x1p-1 + t * (0x1.5555555555555p-3 +
-                              t * (0x1.5555555555555p-5 +
-                                   t * (0x1.1111111111111p-7 + t * (0x1.6c16c16c16c17p-10 +
-                                                                    t * 0x1.a01a01a01a01ap-13))))));
-  return bits_as<double>(bits_as<uint64_t>(series) + (bits_as<uint64_t>(shifted) << 52));
+// c[0] + x * (c[1] + x * (...))
+template <size_t N, class V> TW_INLINE V polynomial(const float (&c)[N], V x) {
+  V sum = splat<V>(c[N - 1]);
+  for (size_t i = N - 1; i-- > 0;) sum = fused(sum, x, splat<V>(c[i]));
+  return sum;
 }
 
-// log2(x) for positive, normal, finite x.
-TW_INLINE double log_two(double x) {
-  uint64_t bits = bits_as<uint64_t>(x);
-  uint64_t offset = bits - 0x3fe6a09e667f3bcdu;  // mantissa from sqrt(1/2) to sqrt(2)
-  uint64_t exponent = bits_as<uint64_t>(0x1p52) | (((offset >> 52) + 1023) & 0x7ff);
-  double e = bits_as<double>(exponent) - (0x1p52 + 1023.0);
-  double m = bits_as<double>((offset & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
-  double s = (m - 1.0) / (m + 1.0), z = s * s;
-  double series =
-      1.0 + z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11)))));
-  return e + s * series * 0x1.71547652b82fep+1;  // 2 / ln(2)
+// 2^x; the relative error is below 2^-23 where the result is normal.
+template <class V> TW_INLINE V exp2_approx(V x) {
+  using I = Like<V, int32_t>;
+  V limited = larger(splat<V>(-200.0f), smaller(splat<V>(200.0f), x));  // NaNs stay
+  V shifted = limited + 0x1.8p23f;           // the integer part now lies in the low bits
+  V part = limited - (shifted - 0x1.8p23f);  // |part| <= 1/2
+  constexpr float kPower[] = {1.0f,           0x1.62e43p-1f,   0x1.ebfbep-3f,  0x1.c6af6cp-5f,
+                              0x1.3b29e4p-7f, 0x1.5f0896p-10f, 0x1.446c72p-13f};  // 4e-9
+  V power = polynomial(kPower, part);
+  I exponent = bits_as<I>(shifted) - 0x4b400000;
+  if (all(magnitude(x) < 126.0f)) return bits_as<V>(I(bits_as<I>(power) + (exponent << 23)));
+  I half = exponent >> 1;  // infinite and subnormal results: in two steps
+  return power * bits_as<V>(I((half + 127) << 23)) * bits_as<V>(I((exponent - half + 127) << 23));
+}
+
+// log2(x); the error is below 2^-23, relative or, between 1/2 and 2, absolute.
+template <class V> TW_INLINE V log2_approx(V x) {
+  using I = Like<V, int32_t>;
+  constexpr int32_t kLeast = 0x3f3504f3;  // sqrt(1/2): the mantissa lies from there to sqrt(2)
+  const bool normal = all((x >= 0x1p-126f) & (x < __builtin_inff()));
+  auto subnormal = x < 0x1p-126f;
+  V scaled = normal ? x : select(subnormal, V(x * 0x1p23f), x);
+  I offset = bits_as<I>(scaled) - kLeast;
+  I exponent = offset >> 23;
+  if (!normal) exponent -= select(subnormal, splat<I>(23), 0);
+  V m = bits_as<V>(I((offset & 0x7fffff) + kLeast));
+  V s = (m - 1.0f) / (m + 1.0f);
+  constexpr float kSeries[] = {0x1.715476p+1f, 0x1.ec70e6p-1f, 0x1.27470ap-1f,
+                               0x1.ba1c3ap-2f};  // 4e-10
+  V r = fused(s, polynomial(kSeries, V(s * s)), convert<float>(exponent));
+  if (normal) return r;
+  V special = select(x == 0, splat<V>(-__builtin_inff()), splat<V>(__builtin_nanf("")));
+  return select(x > 0, select(infinite(x), x, r), special);
 }
 
 // sin(2 pi f) for |f| <= 1/4.
-TW_INLINE double sine_of_turn(double f) {
-  double y = f * 0x1.921fb54442d18p+2, z = y * y;
-  return y *
-         (1.0 + z * (-0x1.5555555555555p-3 +
-                     z * (0x1.1111111111111p-7 +
-                          z * (-0x1.a01a01a01a01ap-13 +
-                               z * (0x1.71de3a556c734p-19 +
-                                    z * (-0x1.ae64567f544e4p-26 + z * 0x1.6124613a86d09p-33))))));
+template <class V> TW_INLINE V sine_of_turn(V f) {
+  V y = f * 0x1.921fb6p+2f;
+  constexpr float kSeries[] = {1.0f, -0x1.555554p-3f, 0x1.11104ep-7f, -0x1.9fb6c2p-13f,
+                               0x1.61a598p-19f};  // 2e-8
+  return y * polynomial(kSeries, V(y * y));
 }
 // The angle as a fraction of a turn, in float as on the hardware: large angles lose their fraction.
-TW_INLINE double turns(float x) {
-  float t = x * 0.15915494f;
-  float whole = magnitude(t) < 0x1p23f
-                    ? (t + (negative(t) ? -0x1p23f : 0x1p23f)) - (negative(t) ? -0x1p23f : 0x1p23f)
-                    : t;
-  return double(t - whole);  // |.| <= 1/2; NaN for infinities
+template <class V> TW_INLINE V turns(V x) {
+  V t = x * 0.15915494f;
+  return t - round_integral(kRni, t);  // |.| <= 1/2; NaN for infinities
 }
-TW_INLINE float sine(float x) {
-  double f = turns(x);
-  double folded = f > 0.25 ? 0.5 - f : f < -0.25 ? -0.5 - f : f;
-  return float(sine_of_turn(folded));
+template <class V> TW_INLINE V sine(V x) {
+  using U = FloatBits<V>;
+  V f = turns(x), size = magnitude(f);
+  V folded = smaller(V(0.5f - size), size);
+  return sine_of_turn(bits_as<V>(U(bits_as<U>(folded) | (bits_as<U>(f) & 0x80000000u))));
 }
-TW_INLINE float cosine(float x) { return float(sine_of_turn(0.25 - magnitude(turns(x)))); }
+template <class V> TW_INLINE V cosine(V x) { return sine_of_turn(V(0.25f - magnitude(turns(x)))); }
 
-TW_INLINE float exp2_approx(float x) {
-  float r = float(power_of_two(double(x)));
-  return x != x ? x : x > 200.0f ? __builtin_inff() : x < -200.0f ? 0.0f : r;
-}
-TW_INLINE float log2_approx(float x) {
-  float r = float(log_two(double(x)));
-  return x > 0 ? (infinite(x) ? x : r) : x == 0 ? -__builtin_inff() : __builtin_nanf("");
-}
-TW_INLINE float tanh_approx(float x) {
-  double e = power_of_two(double(x) * 0x1.71547652b82fep+1);  // e^(2x)
-  double r = 1.0 - 2.0 / (e + 1.0);
-  float size = magnitude(x);
-  return x != x ? x : size < 0x1p-12f ? x : size > 20.0f ? (negative(x) ? -1.0f : 1.0f) : float(r);
+// The continued fraction, cut after seven terms; the relative error is below 2^-13.
+template <class V> TW_INLINE V tanh_approx(V x) {
+  constexpr float kMost = 4.97f;                                           // the fraction reaches 1
+  V y = larger(splat<V>(-kMost), smaller(splat<V>(kMost), x)), z = y * y;  // NaNs stay
+  constexpr float kAbove[] = {135135, 17325, 378, 1}, kBelow[] = {135135, 62370, 3150, 28};
+  return y * polynomial(kAbove, z) / polynomial(kBelow, z);
 }
 
 }  // namespace TW_TARGET

@@ -9,36 +9,104 @@
 // Tested by tests/isa against an independent reference.
 #pragma once
 
-#include "isa/lane.h"
+#include "isa/vector.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
 
+// The bodies here are templates over one half and a vector of them (vector.h): F16 or
+// HalfVector<F16, N>.
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
+template <class H, size_t N> inline constexpr bool kIsHalf<HalfVector<H, N>> = true;
+template <class T>
+inline constexpr bool kIsPair = std::is_same_v<T, F16x2> || std::is_same_v<T, BF16x2>;
+template <class P, size_t N> inline constexpr bool kIsPair<PackedVector<P, N>> = kIsPair<P>;
+// F16 or BF16, of one or many.
+template <class T> struct FormatOfHalf {
+  using type = T;
+};
+template <class H, size_t N> struct FormatOfHalf<HalfVector<H, N>> {
+  using type = H;
+};
+template <class H>
+inline constexpr bool kIsF16 = std::is_same_v<typename FormatOfHalf<H>::type, F16>;
+// What lies in .bits.
+template <class H> using HalfBits = decltype(H::bits);
+template <class H> using FloatOf = Like<HalfBits<H>, float>;
+
 // ---- widening ----
 
-TW_INLINE float widen(F16 h) {
-  uint32_t magnitude = h.bits & 0x7fffu, sign = (h.bits & 0x8000u) << 16;
-  // The exponent is rebiased by a product: exact, subnormals included.
-  uint32_t scaled = bits_as<uint32_t>(bits_as<float>(magnitude << 13) * 0x1p112f);
-  return bits_as<float>(scaled | sign | (magnitude >= 0x7c00u ? 0x7f800000u : 0u));
+// The exponent is rebiased by a product: exact, subnormals included.
+template <class U> TW_INLINE Like<U, float> widen_f16(U h) {
+  using F = Like<U, float>;
+  U magnitude = h & 0x7fffu, sign = (h & 0x8000u) << 16;
+  U scaled = bits_as<U>(bits_as<F>(U(magnitude << 13)) * 0x1p112f);
+  return bits_as<F>(U(scaled | sign | select(magnitude >= 0x7c00u, splat<U>(0x7f800000u), 0u)));
 }
+TW_INLINE float widen(F16 h) { return widen_f16(h.bits); }
 TW_INLINE float widen(BF16 h) { return bits_as<float>(h.bits << 16); }
+template <size_t N> TW_INLINE Vector<float, N> widen(HalfVector<F16, N> h) {
+#if defined(__AVX512F__)
+  if constexpr (N == 16)
+    return bits_as<Vector<float, N>>(_mm512_cvtph_ps(bits_as<__m256i>(h.bits)));
+#endif
+#if defined(__F16C__)
+  if constexpr (N == 8) return bits_as<Vector<float, N>>(_mm256_cvtph_ps(bits_as<__m128i>(h.bits)));
+  if constexpr (N == 4)
+    return bits_as<Vector<float, N>>(_mm_cvtph_ps(_mm_cvtsi64_si128(bits_as<int64_t>(h.bits))));
+#endif
+  return widen_f16(convert<uint32_t>(h.bits));
+}
+template <size_t N> TW_INLINE Vector<float, N> widen(HalfVector<BF16, N> h) {
+#if defined(__AVX2__)  // the compiler's conversion is longer
+  if constexpr (N == 8)
+    return bits_as<Vector<float, N>>(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(bits_as<__m128i>(h.bits)), 16));
+#endif
+  return bits_as<Vector<float, N>>(convert<uint32_t>(h.bits) << 16);
+}
 
 // ---- narrowing, to nearest even: NaN becomes 0x7fff, too large becomes infinity ----
 
-template <class H> H narrow(float x);
-template <> TW_INLINE F16 narrow<F16>(float x) {
-  uint32_t bits = bits_as<uint32_t>(x), sign = (bits >> 16) & 0x8000u, m = bits & 0x7fffffffu;
-  uint32_t normal = (m + 0xfffu + ((m >> 13) & 1) - (112u << 23)) >> 13;
+template <class V> TW_INLINE Like<V, uint32_t> narrow_f16(V x) {
+  using U = Like<V, uint32_t>;
+  U bits = bits_as<U>(x), sign = (bits >> 16) & 0x8000u, m = bits & 0x7fffffffu;
+  U normal = (m + 0xfffu + ((m >> 13) & 1u) - (112u << 23)) >> 13;
   // Adding 0.5 leaves the multiples of 2^-24, rounded, in the low bits.
-  uint32_t subnormal = bits_as<uint32_t>(bits_as<float>(m) + 0.5f) - 0x3f000000u;
-  uint32_t half = m < 0x38800000u ? subnormal : m >= 0x47800000u ? 0x7c00u : normal;
-  return F16{m > 0x7f800000u ? 0x7fffu : half | sign};
+  U subnormal = bits_as<U>(bits_as<V>(m) + 0.5f) - 0x3f000000u;
+  U half = select(m < 0x38800000u, subnormal, select(m >= 0x47800000u, splat<U>(0x7c00u), normal));
+  return half | sign;
 }
-template <> TW_INLINE BF16 narrow<BF16>(float x) {
-  uint32_t bits = bits_as<uint32_t>(x);
-  uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
-  return BF16{(bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded};
+template <class V> TW_INLINE Like<V, uint32_t> narrow_bf16(V x) {
+  using U = Like<V, uint32_t>;
+  U bits = bits_as<U>(x);
+  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+// H: F16, BF16 or a vector of them; x is no NaN.
+template <class H> TW_INLINE H narrow_number(FloatOf<H> x) {
+#if defined(__AVX512F__)
+  if constexpr (kIsF16<H> && sizeof x == 64)
+    return H{bits_as<HalfBits<H>>(_mm512_cvtps_ph(bits_as<__m512>(x), _MM_FROUND_TO_NEAREST_INT))};
+#endif
+#if defined(__F16C__)
+  if constexpr (kIsF16<H> && sizeof x == 32)
+    return H{bits_as<HalfBits<H>>(_mm256_cvtps_ph(bits_as<__m256>(x), _MM_FROUND_TO_NEAREST_INT))};
+  if constexpr (kIsF16<H> && sizeof x == 16)
+    return H{bits_as<HalfBits<H>>(
+        int64_t(_mm_cvtsi128_si64(_mm_cvtps_ph(bits_as<__m128>(x), _MM_FROUND_TO_NEAREST_INT))))};
+#endif
+  if constexpr (kIsF16<H>)
+    return H{convert<ElementOf<HalfBits<H>>>(narrow_f16(x))};
+  else
+    return H{convert<ElementOf<HalfBits<H>>>(narrow_bf16(x))};
+}
+template <class H> TW_INLINE H narrow(FloatOf<H> x) {
+#if defined(__F16C__)
+  if constexpr (kIsF16<H> && sizeof x >= 16) return narrow_number<H>(canonical(x));
+#endif
+  const H h = narrow_number<H>(x);
+  return none(x != x) ? h : H{select(x != x, splat<HalfBits<H>>(0x7fff), h.bits)};
 }
 
 // ---- any format, any rounding ----
@@ -69,94 +137,149 @@ template <> struct FormatOf<Tf32> {
 
 // The bits of x in the format, sign bit above the exponent. `finite`: what is too large becomes the
 // largest finite value.
-template <class Format> TW_INLINE uint32_t round_to_format(float x, uint8_t rnd, bool finite) {
+template <class Format, class V>
+TW_INLINE Like<V, uint32_t> round_to_format(V x, uint8_t rnd, bool finite) {
   using F = FormatOf<Format>;
+  using U = Like<V, uint32_t>;
+  using I = Like<V, int32_t>;
   constexpr int kBias = (1 << (F::kExponent - 1)) - 1;
-  uint32_t bits = bits_as<uint32_t>(x), m = bits & 0x7fffffffu;
-  bool negative = bits >> 31;
-  uint32_t sign = (bits >> 31) << (F::kExponent + F::kMantissa);
-  int32_t field = int32_t(m >> 23);
-  uint32_t significand = (m & 0x7fffffu) | (field != 0 ? 0x800000u : 0u);
-  int32_t exponent = (field != 0 ? field : 1) - 127 + kBias;
-  int32_t below = exponent < 1 ? 1 - exponent : 0;
-  uint32_t shift = uint32_t(23 - F::kMantissa + below);
-  shift = shift > 25 ? 25 : shift;
-  uint32_t kept = significand >> shift, rest = significand & ((1u << shift) - 1),
-           middle = (1u << shift) >> 1;
-  // Bitwise rather than logical: no branches, so that the lanes' loop is vectorised.
-  uint32_t tie_up = rnd == kRna ? 1u : kept & 1;
-  uint32_t nearest = uint32_t(rest > middle) | (uint32_t(rest == middle) & tie_up);
-  uint32_t directed = uint32_t(rest != 0) & (rnd == kRm   ? uint32_t(negative)
-                                             : rnd == kRp ? uint32_t(!negative)
-                                                          : 0u);
-  kept += rnd == kRn || rnd == kRna ? nearest : directed;
-  uint32_t value = (exponent < 1 ? 0u : uint32_t(exponent - 1) << F::kMantissa) + kept;
-  bool to_infinity =
-      rnd == kRn || rnd == kRna || (rnd == kRm && negative) || (rnd == kRp && !negative);
-  bool infinite = m == 0x7f800000u;
-  uint32_t large = (!finite) & (to_infinity | infinite) ? F::kInfinity : F::kMost;
-  value = ((value > F::kMost) | infinite ? large : value) | sign;
-  return m > 0x7f800000u ? F::kNan : value;
+  constexpr uint32_t kShift = 23 - F::kMantissa;
+  const bool nearest = rnd == kRn || rnd == kRna;
+  U bits = bits_as<U>(x), m = bits & 0x7fffffffu;
+  U negative = bits >> 31, sign = negative << (F::kExponent + F::kMantissa);
+  U field = m >> 23;
+  U significand = (m & 0x7fffffu) | select(field != 0u, splat<U>(0x800000u), 0u);
+  I exponent = bits_as<I>(select(field != 0u, field, 1u)) - (127 - kBias);
+  U below = bits_as<U>(select(exponent < 1, I(1 - exponent), 0));
+  U shift = select(below > 25u - kShift, splat<U>(25u), U(below + kShift));
+  U kept = significand >> shift, unit = splat<U>(1u) << shift, rest = significand & (unit - 1u),
+    middle = unit >> 1;
+  U tie_up = rnd == kRna ? splat<U>(1u) : U(kept & 1u);
+  U up = nearest ? U(select(rest > middle, splat<U>(1u), 0u) | (select(rest == middle, tie_up, 0u)))
+                 : select(rest != 0u,
+                          rnd == kRm   ? negative
+                          : rnd == kRp ? U(negative ^ 1u)
+                                       : splat<U>(0u),
+                          0u);
+  kept += up;
+  U value =
+      select(exponent < 1, splat<U>(0u), U(bits_as<U>(I(exponent - 1)) << uint32_t(F::kMantissa))) +
+      kept;
+  U to_infinity = nearest ? splat<U>(1u)
+                          : (rnd == kRm   ? negative
+                             : rnd == kRp ? U(negative ^ 1u)
+                                          : splat<U>(0u));
+  auto infinite = m == 0x7f800000u;
+  U large = finite ? splat<U>(F::kMost)
+                   : select((to_infinity != 0u) | infinite, splat<U>(F::kInfinity), F::kMost);
+  value = select((value > F::kMost) | infinite, large, value) | sign;
+  return select(m > 0x7f800000u, splat<U>(F::kNan), value);
 }
-// The same for the usual case.
-template <class H> TW_INLINE H narrow_by(uint8_t rnd, bool finite, float x) {
-  return H{round_to_format<H>(x, rnd, finite)};
+// The same for halves.
+template <class H> TW_INLINE H narrow_by(uint8_t rnd, bool finite, FloatOf<H> x) {
+  return H{convert<ElementOf<HalfBits<H>>>(
+      round_to_format<typename FormatOfHalf<H>::type>(x, rnd, finite))};
 }
 
-TW_INLINE float widen_e4m3(uint32_t b) {
-  uint32_t magnitude = b & 0x7fu, sign = (b & 0x80u) << 24;
-  uint32_t normal = (magnitude << 20) + (120u << 23);
-  uint32_t subnormal = bits_as<uint32_t>(float(int32_t(magnitude)) * 0x1p-9f);
-  return bits_as<float>(magnitude == 0x7fu ? 0x7fffffffu
-                                           : (magnitude < 8 ? subnormal : normal) | sign);
+// To E4M3 or E5M2, to nearest even, with what is too large limited to the largest number.
+template <class Format, class V> TW_INLINE Like<V, uint32_t> narrow_f8(V x) {
+  using F = FormatOf<Format>;
+  using U = Like<V, uint32_t>;
+  constexpr int kBias = (1 << (F::kExponent - 1)) - 1;
+  constexpr uint32_t kShift = 23 - F::kMantissa, kRebias = uint32_t(127 - kBias) << 23;
+  constexpr uint32_t kLeastNormal = kRebias + (1u << 23);
+  // One unit of this is the format's least subnormal.
+  constexpr uint32_t kUnit = uint32_t(127 + 23 + 1 - kBias - F::kMantissa) << 23;
+  V size = smaller(magnitude(x), splat<V>(bits_as<float>((F::kMost << kShift) + kRebias)));
+  U bits = bits_as<U>(size);
+  U normal = (bits + ((bits >> kShift) & 1u) + ((1u << (kShift - 1)) - 1u - kRebias)) >> kShift;
+  U subnormal = bits_as<U>(V(size + bits_as<float>(kUnit))) - kUnit;
+  U value = select(size < bits_as<float>(kLeastNormal), subnormal, normal);
+  U sign = (bits_as<U>(x) >> 31) << (F::kExponent + F::kMantissa);
+  return select(x != x, splat<U>(F::kNan), U(value | sign));
 }
-TW_INLINE float widen_e5m2(uint32_t b) { return widen(F16{(b << 8) & 0xffffu}); }
+template <class U> TW_INLINE Like<U, float> widen_e4m3(U b) {
+  using F = Like<U, float>;
+  U magnitude = b & 0x7fu, sign = (b & 0x80u) << 24;
+  U normal = (magnitude << 20) + (120u << 23);
+  U subnormal = bits_as<U>(convert<float>(bits_as<Like<U, int32_t>>(magnitude)) * 0x1p-9f);
+  return bits_as<F>(select(magnitude == 0x7fu, splat<U>(0x7fffffffu),
+                           U(select(magnitude < 8u, subnormal, normal) | sign)));
+}
 
 // ---- rounding to odd ----
 
 // x + y with the last bit set when the sum is not exact.
-template <class T> TW_INLINE T odd_sum(T x, T y) {
-  T sum = x + y;
-  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  bool swap = (bits_as<Bits>(x) << 1) < (bits_as<Bits>(y) << 1);  // by magnitude
-  T larger = swap ? y : x, smaller = swap ? x : y;
-  T error = smaller - (sum - larger);
-  Bits bits = bits_as<Bits>(sum);
-  bool inexact = error > 0 || error < 0;
-  bool outward = (error > 0) == (sum > 0);
-  Bits odd = (bits & 1) ? bits : outward ? bits + 1 : bits - 1;
-  return bits_as<T>(inexact ? odd : bits);
+template <class V> TW_INLINE V odd_sum(V x, V y) {
+  using I = SignedBits<V>;
+  V sum = x + y;
+  V of_y = sum - x;
+  V error = (x - (sum - of_y)) + (y - of_y);  // exact; NaN where the sum is not finite
+  I bits = bits_as<I>(sum);
+  auto inexact = (error > 0) | (error < 0);
+  auto outward = (bits ^ bits_as<I>(error)) < 0;  // the sum was rounded away from zero
+  return bits_as<V>(select(inexact, I((bits - select(outward, splat<I>(1), 0)) | 1), bits));
 }
-TW_INLINE float odd_float(double x) {
-  float f = float(x);
-  uint32_t bits = bits_as<uint32_t>(f);
-  double back = double(f);
-  double was = __builtin_fabs(x), is = __builtin_fabs(back);
-  bool low = is<was, high = is> was;
-  uint32_t odd = (bits & 1) ? bits : low ? bits + 1 : bits - 1;
-  return bits_as<float>(low || high ? odd : bits);
+template <class V>
+  requires kIsDouble<V>
+TW_INLINE Like<V, float> odd_float(V x) {
+  using F = Like<V, float>;
+  using I = SignedBits<F>;
+  F f = convert<float>(x);
+  V was = magnitude(x), is = magnitude(convert<double>(f));
+  I bits = bits_as<I>(f);
+  return bits_as<F>(
+      select((is < was) | (is > was), I((bits - select(is > was, splat<I>(1), 0)) | 1), bits));
 }
-TW_INLINE float odd_float(float x) { return x; }
-// Any integer as a double, rounded to odd.
-template <class I> TW_INLINE double odd_double(I value) {
-  if constexpr (sizeof(I) < 8)
-    return double(value);
-  else {
-    bool negative = kIsSigned<I> && int64_t(value) < 0;
-    uint64_t magnitude = negative ? 0 - uint64_t(value) : uint64_t(value);
-    uint64_t top = (magnitude >> 11) | ((magnitude & 0x7ff) != 0);
-    double d =
-        magnitude < (1ull << 53) ? double(int64_t(magnitude)) : double(int64_t(top)) * 2048.0;
-    return negative ? -d : d;
+template <class V>
+  requires(!kIsDouble<V>)
+TW_INLINE V odd_float(V x) {
+  return x;
+}
+// ---- 64-bit integers and doubles ----
+
+// To nearest even.
+template <class V> TW_INLINE Like<V, double> double_of(V value) {
+#if !defined(__AVX512DQ__)
+  if constexpr (kIsVector<V> && sizeof(ElementOf<V>) == 8) {
+    // The halves as mantissas of 2^52 and 2^84; the top bit of a signed number counts upwards from
+    // -2^63. Only the last sum rounds.
+    using U = Like<V, uint64_t>;
+    using F = Like<V, double>;
+    constexpr double kOffset = kIsSigned<ElementOf<V>> ? 0x1p84 + 0x1p63 + 0x1p52 : 0x1p84 + 0x1p52;
+    U bits = bits_as<U>(value) ^ (kIsSigned<ElementOf<V>> ? 0x8000000000000000u : 0u);
+    F high = bits_as<F>(U((bits >> 32) | bits_as<uint64_t>(0x1p84)));
+    F low = bits_as<F>(U((bits & 0xffffffffu) | bits_as<uint64_t>(0x1p52)));
+    return (high - kOffset) + low;
+  }
+#endif
+  return convert<double>(value);
+}
+// The low 64 bits of an integral number between -2^64 and 2^64.
+template <class V> TW_INLINE Like<V, uint64_t> integer_of(V x) {
+  using U = Like<V, uint64_t>;
+  constexpr double kShift = 0x1.8p52;
+  V high = (x * 0x1p-32 + kShift) - kShift;  // to nearest
+  V low = x - high * 0x1p32;                 // exact: 33 bits and a sign
+  return ((bits_as<U>(V(high + kShift)) - bits_as<uint64_t>(kShift)) << 32) +
+         (bits_as<U>(V(low + kShift)) - bits_as<uint64_t>(kShift));
+}
+// Any integer as a double: exact, or rounded to odd at a place that neither float nor a half reaches.
+template <class V> TW_INLINE Like<V, double> odd_double(V value) {
+  if constexpr (sizeof(ElementOf<V>) < 8) {
+    return convert<double>(value);
+  } else {
+    using U = Like<V, uint64_t>;
+    constexpr uint64_t kExact = uint64_t{1} << 53;
+    U bits = bits_as<U>(value);
+    auto large = kIsSigned<ElementOf<V>> ? bits + kExact > 2 * kExact : bits > kExact;
+    auto inexact = large & ((bits & 0xfffu) != 0u);
+    return double_of(bits_as<V>(select(inexact, U((bits & ~uint64_t{0xfff}) | 0x800u), bits)));
   }
 }
 
 // ---- lane by lane over halves and pairs ----
 
-template <class T>
-inline constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
-template <class T>
-inline constexpr bool kIsPair = std::is_same_v<T, F16x2> || std::is_same_v<T, BF16x2>;
 template <class T> struct HalfOf {
   using type = T;
 };
@@ -166,12 +289,21 @@ template <> struct HalfOf<F16x2> {
 template <> struct HalfOf<BF16x2> {
   using type = BF16;
 };
+template <class P, size_t N> struct HalfOf<PackedVector<P, N>> {
+  using type = HalfVector<typename HalfOf<P>::type, N>;
+};
 template <class T> using Half = typename HalfOf<T>::type;
 
-template <class T> TW_INLINE Half<T> low_half(T x) { return Half<T>{x.bits & 0xffffu}; }
-template <class T> TW_INLINE Half<T> high_half(T x) { return Half<T>{x.bits >> 16}; }
+template <class T> TW_INLINE Half<T> low_half(T x) {
+  using Bits = HalfBits<Half<T>>;
+  return Half<T>{convert<ElementOf<Bits>>(HalfBits<T>(x.bits & 0xffffu))};
+}
+template <class T> TW_INLINE Half<T> high_half(T x) {
+  using Bits = HalfBits<Half<T>>;
+  return Half<T>{convert<ElementOf<Bits>>(HalfBits<T>(x.bits >> 16))};
+}
 template <class T> TW_INLINE T join(Half<T> low, Half<T> high) {
-  return T{low.bits | high.bits << 16};
+  return T{convert<uint32_t>(low.bits) | convert<uint32_t>(high.bits) << 16};
 }
 
 // f on a half, or on each half of a pair.
@@ -184,11 +316,16 @@ template <class T, class F, class... S> TW_INLINE T each_half(F f, T a, S... s) 
 
 // Subnormal -> zero of the same sign.
 template <class H> TW_INLINE H flush_half(H h) {
-  constexpr uint32_t kExponentBits = std::is_same_v<H, F16> ? 0x7c00 : 0x7f80;
-  return H{(h.bits & kExponentBits) == 0 ? h.bits & 0x8000u : h.bits};
+  using B = HalfBits<H>;
+  constexpr uint16_t kExponentBits = kIsF16<H> ? 0x7c00 : 0x7f80;
+  return H{select((h.bits & kExponentBits) == 0, B(h.bits & uint16_t{0x8000}), h.bits)};
 }
-TW_INLINE bool is_nan(F16 h) { return (h.bits & 0x7fffu) > 0x7c00u; }
-TW_INLINE bool is_nan(BF16 h) { return (h.bits & 0x7fffu) > 0x7f80u; }
+template <class H>
+  requires kIsHalf<H>
+TW_INLINE auto is_nan(H h) {
+  constexpr uint16_t kInfinity = kIsF16<H> ? 0x7c00 : 0x7f80;
+  return (h.bits & uint16_t{0x7fff}) > kInfinity;
+}
 
 }  // namespace TW_TARGET
 }  // namespace tw::isa

@@ -8,6 +8,11 @@
 //   kOperandVariants  how many of kFixed get one for every mix of uniform and per-lane sources
 //   kSignless         signed `.type`s share the handlers of the unsigned ones
 //   kBitsOnly         the same, and floats share those of integers: the row only moves values
+//   kVectors          the body also takes vectors of lanes (vector.h); kRuntimeVectors: where its
+//                     modifiers are read at run time; kVectorTypes<D, S>: for these types
+//   kWorkBytes        of the widest value a lane that such a body computes with; 4 if not given
+//   kEachHalf         instructions on pairs do the same to each half: the body takes halves
+//   kUniformSource    the source that must be a constant
 //   carry<T>          what a .cc form leaves in the condition code
 //   kReads            the Fields its body reads (others are cleared before a handler is chosen)
 // To add an instruction: write the struct in the rows_*.h of its kind and add its name below.

@@ -141,11 +141,11 @@ template <Mods kMods> struct Fixed {
   TW_INLINE constexpr uint8_t operator[](Field f) const { return kMods[f]; }
 };
 
-// Modifiers read from the decoded instruction; a lane loop tests the same value 32 times.
+// Modifiers read from the decoded instruction. A copy: no store of the lane loop can change it.
 struct Runtime {
-  const Mods* mods;
-  TW_INLINE explicit Runtime(const Mods* m) : mods(m) {}
-  TW_INLINE uint8_t operator[](Field f) const { return mods->values[static_cast<size_t>(f)]; }
+  Mods mods;
+  TW_INLINE explicit Runtime(const Mods* m) : mods(*m) {}
+  TW_INLINE uint8_t operator[](Field f) const { return mods[f]; }
 };
 
 }  // namespace TW_TARGET

@@ -13,75 +13,165 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-template <class T> using FloatBits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-template <class T> TW_INLINE bool negative(T x) {
-  return (bits_as<FloatBits<T>>(x) >> (kBitsOf<T> - 1)) != 0;
+template <class V> TW_INLINE auto infinite(V x) { return (x - x != 0) & (x == x); }
+template <class V> TW_INLINE auto finite(V x) { return x - x == 0; }
+template <class V> TW_INLINE V outward(V x) {
+  return bits_as<V>(FloatBits<V>(bits_as<FloatBits<V>>(x) + 1u));
 }
-template <class T> TW_INLINE bool infinite(T x) { return x - x != T(0) && x == x; }
-template <class T> TW_INLINE bool finite(T x) { return x - x == T(0); }
-template <class T> TW_INLINE T outward(T x) {
-  return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) + 1));
+template <class V> TW_INLINE V inward(V x) {
+  return bits_as<V>(FloatBits<V>(bits_as<FloatBits<V>>(x) - 1u));
 }
-template <class T> TW_INLINE T inward(T x) {
-  return bits_as<T>(FloatBits<T>(bits_as<FloatBits<T>>(x) - 1));
-}
-template <class T> TW_INLINE T next_up(T x) { return negative(x) ? inward(x) : outward(x); }
-template <class T> TW_INLINE T next_down(T x) { return negative(x) ? outward(x) : inward(x); }
+template <class V> TW_INLINE V next_up(V x) { return select(negative(x), inward(x), outward(x)); }
+template <class V> TW_INLINE V next_down(V x) { return select(negative(x), outward(x), inward(x)); }
 
 TW_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TW_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 TW_INLINE float square_root(float a) { return __builtin_sqrtf(a); }
 TW_INLINE double square_root(double a) { return __builtin_sqrt(a); }
-TW_INLINE float magnitude(float a) { return __builtin_fabsf(a); }
-TW_INLINE double magnitude(double a) { return __builtin_fabs(a); }
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V fused(V a, V b, V c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && !kIsDouble<V>)
+    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#endif
+#if defined(__FMA__)
+  if constexpr (sizeof(V) == 32 && !kIsDouble<V>)
+    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+  if constexpr (sizeof(V) == 16 && !kIsDouble<V>)
+    return V(_mm_fmadd_ps(__m128(a), __m128(b), __m128(c)));
+#endif
+  V d;
+  for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = fused(a[i], b[i], c[i]);
+  return d;
+}
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V square_root(V a) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && !kIsDouble<V>) return V(_mm512_sqrt_ps(__m512(a)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_sqrt_ps(__m256(a)));
+  if constexpr (sizeof(V) == 16 && !kIsDouble<V>) return V(_mm_sqrt_ps(__m128(a)));
+#endif
+  V d;
+  for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = square_root(a[i]);
+  return d;
+}
 
-// `near` is the value rounded to nearest; `missing` has the sign of value - near.
-template <class T> TW_INLINE T settle(uint8_t rnd, T near, double missing) {
-  bool low = missing > 0, high = missing < 0;  // near is too low, too high
+// .rni .rmi .rpi .rzi; anything else counts as the last.
+TW_INLINE float round_integral(uint8_t rnd, float x) {
   switch (rnd) {
-    case kRz: return (negative(near) ? low : high) ? inward(near) : near;
-    case kRm: return high ? next_down(near) : near;
-    case kRp: return low ? next_up(near) : near;
+    case kRni: return __builtin_rintf(x);
+    case kRmi: return __builtin_floorf(x);
+    case kRpi: return __builtin_ceilf(x);
+    default: return __builtin_truncf(x);
+  }
+}
+TW_INLINE double round_integral(uint8_t rnd, double x) {
+  switch (rnd) {
+    case kRni: return __builtin_rint(x);
+    case kRmi: return __builtin_floor(x);
+    case kRpi: return __builtin_ceil(x);
+    default: return __builtin_trunc(x);
+  }
+}
+#if defined(__AVX2__)
+template <int kMode, class V> TW_INLINE V round_vector(V x) {
+  constexpr int kExact = kMode | _MM_FROUND_NO_EXC;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && kIsDouble<V>) return V(_mm512_roundscale_pd(__m512d(x), kExact));
+  if constexpr (sizeof(V) == 64 && !kIsDouble<V>) return V(_mm512_roundscale_ps(__m512(x), kExact));
+#endif
+  if constexpr (sizeof(V) == 32 && kIsDouble<V>) return V(_mm256_round_pd(__m256d(x), kExact));
+  if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_round_ps(__m256(x), kExact));
+  if constexpr (sizeof(V) == 16 && !kIsDouble<V>) return V(_mm_round_ps(__m128(x), kExact));
+}
+#endif
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V round_integral(uint8_t rnd, V x) {
+#if defined(__AVX2__)
+  switch (rnd) {
+    case kRni: return round_vector<_MM_FROUND_TO_NEAREST_INT>(x);
+    case kRmi: return round_vector<_MM_FROUND_TO_NEG_INF>(x);
+    case kRpi: return round_vector<_MM_FROUND_TO_POS_INF>(x);
+    default: return round_vector<_MM_FROUND_TO_ZERO>(x);
+  }
+#else
+  V d;
+  for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = round_integral(rnd, x[i]);
+  return d;
+#endif
+}
+
+// `near` is the value rounded to nearest, and `low` or `high` holds where that is below or above
+// the value.
+template <class V, class C> TW_INLINE V settle(uint8_t rnd, V near, C low, C high) {
+  switch (rnd) {
+    case kRz:
+      return select(negative(near), select(low, inward(near), near),
+                    select(high, inward(near), near));
+    case kRm: return select(high, next_down(near), near);
+    case kRp: return select(low, next_up(near), near);
     default: return near;
   }
 }
+// The sign of `missing` is that of value - near.
+TW_INLINE double settle(uint8_t rnd, double near, double missing) {
+  return settle(rnd, near, missing > 0, missing < 0);
+}
 // A double that is exact or rounded to odd, as a float.
-TW_INLINE float settle_float(uint8_t rnd, double x) {
-  float near = float(x);
-  double back = double(near);
-  return settle(rnd, near, back < x ? 1.0 : back > x ? -1.0 : 0.0);
+template <class V> TW_INLINE Like<V, float> settle_float(uint8_t rnd, V x) {
+  Like<V, float> near = convert<float>(x);
+  V back = convert<double>(near);
+  return settle(rnd, near, back<x, back> x);
 }
 // The sign of x - infinity, when the exact value is finite: `near` has overflowed.
-template <class T> TW_INLINE double overflow_of(T near) { return negative(near) ? 1.0 : -1.0; }
+TW_INLINE double overflow_of(double near) { return negative(near) ? 1.0 : -1.0; }
 
 // An exact sum of zero is -0 when rounding down, unless both terms are +0.
-template <class T> TW_INLINE T zero_sum(uint8_t rnd, T sum, T x, T y) {
-  return rnd == kRm && sum == 0 && (negative(x) || negative(y)) ? -T(0) : sum;
+template <class V> TW_INLINE V zero_sum(uint8_t rnd, V sum, V x, V y) {
+  if (rnd != kRm) return sum;
+  return select((sum == 0) & (negative(x) | negative(y)), splat<V>(-0.0f), sum);
 }
 
 // ---- f32 ----
 
-TW_INLINE float add_rounded(uint8_t rnd, float a, float b) {
-  return zero_sum(rnd, settle_float(rnd, odd_sum(double(a), double(b))), a, b);
+template <class V> inline constexpr bool kIsSingle = std::is_same_v<ElementOf<V>, float>;
+template <class V>
+  requires kIsSingle<V>
+TW_INLINE V add_rounded(uint8_t rnd, V a, V b) {
+  return zero_sum(rnd, settle_float(rnd, odd_sum(convert<double>(a), convert<double>(b))), a, b);
 }
-TW_INLINE float mul_rounded(uint8_t rnd, float a, float b) {
-  return settle_float(rnd, double(a) * double(b));
+template <class V>
+  requires kIsSingle<V>
+TW_INLINE V mul_rounded(uint8_t rnd, V a, V b) {
+  return settle_float(rnd, convert<double>(a) * convert<double>(b));
 }
-TW_INLINE float fma_rounded(uint8_t rnd, float a, float b, float c) {
-  double product = double(a) * double(b);
-  double sum = odd_sum(product, double(c));
-  return sum == 0 ? float(zero_sum(rnd, sum, product, double(c))) : settle_float(rnd, sum);
+template <class V>
+  requires kIsSingle<V>
+TW_INLINE V fma_rounded(uint8_t rnd, V a, V b, V c) {
+  auto product = convert<double>(a) * convert<double>(b);
+  auto sum = odd_sum(product, convert<double>(c));
+  return settle_float(rnd, zero_sum(rnd, sum, product, convert<double>(c)));
 }
-TW_INLINE float div_rounded(uint8_t rnd, float a, float b) {
-  float near = a / b;
-  double back = double(near) * double(b);  // exact
-  double missing = back < double(a) ? 1.0 : back > double(a) ? -1.0 : 0.0;
-  return settle(rnd, near, negative(b) ? -missing : missing);
+template <class V>
+  requires kIsSingle<V>
+TW_INLINE V div_rounded(uint8_t rnd, V a, V b) {
+  V near = a / b;
+  auto back = convert<double>(near) * convert<double>(b), wide = convert<double>(a);  // exact
+  auto below = back<wide, above = back> wide;
+  auto swap = convert<double>(b) < 0;
+  return settle(rnd, near, select(swap, above, below), select(swap, below, above));
 }
-TW_INLINE float sqrt_rounded(uint8_t rnd, float a) {
-  float near = square_root(a);
-  double back = double(near) * double(near);
-  return settle(rnd, near, back < double(a) ? 1.0 : back > double(a) ? -1.0 : 0.0);
+template <class V>
+  requires kIsSingle<V>
+TW_INLINE V sqrt_rounded(uint8_t rnd, V a) {
+  V near = square_root(a);
+  auto back = convert<double>(near) * convert<double>(near), wide = convert<double>(a);
+  return settle(rnd, near, back<wide, back> wide);
 }
 
 // ---- f64 ----

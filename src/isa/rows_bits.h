@@ -1,8 +1,8 @@
 // Rows: bit fields, counts, permutes, funnel shifts, look-up logic and 24-bit products.
 #pragma once
 
-#include "isa/lane.h"
 #include "isa/row.h"
+#include "isa/vector.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
@@ -16,6 +16,46 @@ TW_INLINE uint32_t population(uint32_t x) {
 }
 TW_INLINE uint32_t population(uint64_t x) {
   return population(uint32_t(x)) + population(uint32_t(x >> 32));
+}
+#if defined(__AVX2__)
+// By nibbles: a byte shuffle looks sixteen of them up.
+TW_INLINE __m256i population(__m256i x) {
+  const __m256i counts =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m256i nibble = _mm256_set1_epi8(15);
+  __m256i bytes = _mm256_add_epi8(
+      _mm256_shuffle_epi8(counts, _mm256_and_si256(x, nibble)),
+      _mm256_shuffle_epi8(counts, _mm256_and_si256(_mm256_srli_epi32(x, 4), nibble)));
+  __m256i words = _mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1));
+  return _mm256_madd_epi16(words, _mm256_set1_epi16(1));
+}
+#endif
+template <class V>
+  requires kIsVector<V>
+TW_INLINE Like<V, uint32_t> population(V x) {
+  using T = ElementOf<V>;
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32) {
+    V words = bits_as<V>(population(bits_as<__m256i>(x)));
+    return convert<uint32_t>(sizeof(T) == 8 ? V((words + (words >> (kBitsOf<T> / 2))) & 0xff)
+                                            : words);
+  }
+#endif
+  if constexpr (sizeof(V) == 64) {
+    struct Parts {
+      Vector<T, LikeOf<V>::kCount / 2> part[2];
+    };
+    struct Counts {
+      Vector<uint32_t, LikeOf<V>::kCount / 2> part[2];
+    };
+    const Parts parts = bits_as<Parts>(x);
+    return bits_as<Like<V, uint32_t>>(
+        Counts{{population(parts.part[0]), population(parts.part[1])}});
+  } else {
+    Like<V, uint32_t> d;
+    for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = population(x[i]);
+    return d;
+  }
 }
 TW_INLINE uint32_t reverse(uint32_t x) {
   x = ((x >> 1) & 0x55555555u) | ((x & 0x55555555u) << 1);
@@ -43,7 +83,10 @@ struct Popc {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-popc"};
-  template <class T, class M> TW_INLINE static uint32_t lane(M, T a) { return population(a); }
+  // 256 bits on AVX-512, too.
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = kVectorBytes == 64 ? 8 : 4;
+  template <class T, class M> TW_INLINE static auto lane(M, T a) { return population(a); }
 };
 // The place of the highest set bit, from the exponent of a float; -1 for 0.
 TW_INLINE uint32_t highest_bit(uint32_t x) {
@@ -254,11 +297,15 @@ struct Lop3 {
                                 .min_ptx = 43,
                                 .min_sm = 50,
                                 .manual = "logic-and-shift-instructions-lop3"};
+  // The table is an immediate, so the masks below are the same for all lanes.
+  static constexpr size_t kUniformSource = 3;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, uint32_t table) {
-    T d = 0;
-    for (uint32_t i = 0; i < 8; ++i)
-      d |= (0u - ((table >> i) & 1)) & ((i & 4) ? a : ~a) & ((i & 2) ? b : ~b) & ((i & 1) ? c : ~c);
-    return d;
+    auto entry = [table](uint32_t i) TW_INLINE_LAMBDA { return T(0) - T((table >> i) & 1); };
+    // Halve the table by c, then by b, then by a.
+    auto by_c = [&](uint32_t i)
+                    TW_INLINE_LAMBDA { return entry(i) ^ (c & (entry(i) ^ entry(i + 1))); };
+    T not_a = by_c(0) ^ (b & (by_c(0) ^ by_c(2))), with_a = by_c(4) ^ (b & (by_c(4) ^ by_c(6)));
+    return not_a ^ (a & (not_a ^ with_a));
   }
 };
 struct Cnot {
@@ -282,6 +329,35 @@ TW_INLINE uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
   }
   return d;
 }
+#if defined(__AVX2__)
+// The same for eight lanes: a byte shuffle picks within 128 bits, where b:a of two lanes lie.
+TW_INLINE __m256i permute(__m256i a, __m256i b, __m256i selectors) {
+  __m256i c = _mm256_and_si256(selectors, _mm256_set1_epi32(0xffff));
+  c = _mm256_and_si256(_mm256_or_si256(c, _mm256_slli_epi32(c, 8)), _mm256_set1_epi32(0x00ff00ff));
+  c = _mm256_and_si256(_mm256_or_si256(c, _mm256_slli_epi32(c, 4)), _mm256_set1_epi32(0x0f0f0f0f));
+  const __m256i odd_lane = _mm256_set1_epi64x(0x08080808'00000000);
+  __m256i index = _mm256_or_si256(_mm256_and_si256(c, _mm256_set1_epi8(7)), odd_lane);
+  __m256i low = _mm256_shuffle_epi8(_mm256_unpacklo_epi32(a, b), index);
+  __m256i high = _mm256_shuffle_epi8(_mm256_unpackhi_epi32(a, b), index);
+  __m256i bytes = _mm256_blend_epi32(low, high, 0b1100'1100);
+  __m256i signs = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
+  return _mm256_blendv_epi8(bytes, signs, _mm256_slli_epi16(c, 4));  // by a nibble's top bit
+}
+#endif
+template <class V> TW_INLINE V permute_lanes(V a, V b, V selectors) {
+  if constexpr (!kIsVector<V>) {
+    return permute(a, b, selectors);
+  } else {
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32)
+      return bits_as<V>(
+          permute(bits_as<__m256i>(a), bits_as<__m256i>(b), bits_as<__m256i>(selectors)));
+#endif
+    V d;
+    for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = permute(a[i], b[i], selectors[i]);
+    return d;
+  }
+}
 struct Prmt {
   static constexpr RowInfo info{.grammar = "prmt.type",
                                 .operands = "d, a, b, c",
@@ -291,8 +367,11 @@ struct Prmt {
                                 .min_ptx = 20,
                                 .min_sm = 20,
                                 .manual = "data-movement-and-conversion-instructions-prmt"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c) {
-    return permute(a, b, c);
+  // kWorkBytes: 256 bits on AVX-512, too.
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = kVectorBytes == 64 ? 8 : 4;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
+    return permute_lanes(a, b, c);
   }
 };
 struct PrmtMode {
@@ -391,9 +470,9 @@ struct Sad {
 };
 
 // Dot products of bytes (and halves with bytes) with a 32-bit sum; each vector has its own sign.
-template <class T> TW_INLINE int32_t byte_of(T x, uint32_t i) {
-  return kIsSigned<T> ? int32_t(int8_t(uint32_t(x) >> (8 * i)))
-                      : int32_t((uint32_t(x) >> (8 * i)) & 0xffu);
+template <class V> TW_INLINE Like<V, int32_t> byte_of(V x, uint32_t i) {
+  auto top = bits_as<Like<V, int32_t>>(x) << (24 - 8 * i);
+  return kIsSigned<ElementOf<V>> ? top >> 24 : (top >> 24) & 0xff;
 }
 template <class T> TW_INLINE int32_t word_of(T x, uint32_t i) {
   return kIsSigned<T> ? int32_t(int16_t(uint32_t(x) >> (16 * i)))
@@ -408,8 +487,10 @@ struct Dp4a {
                                 .min_ptx = 50,
                                 .min_sm = 61,
                                 .manual = "integer-arithmetic-instructions-dp4a"};
-  template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
-    for (uint32_t i = 0; i < 4; ++i) c += uint32_t(byte_of(a, i) * byte_of(b, i));
+  static constexpr bool kVectors = true;
+  template <class A, class B, class M>
+  TW_INLINE static Like<A, uint32_t> lane2(M, A a, B b, Like<A, uint32_t> c) {
+    for (uint32_t i = 0; i < 4; ++i) c += bits_as<Like<A, uint32_t>>(byte_of(a, i) * byte_of(b, i));
     return c;
   }
 };

@@ -10,10 +10,12 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-template <class T> TW_INLINE bool compare(uint8_t cmp, T a, T b) {
+// What compare() gives: bool, or a mask of the lanes.
+template <class V> using MaskOf = decltype(std::declval<V>() < std::declval<V>());
+template <class V> TW_INLINE MaskOf<V> compare(uint8_t cmp, V a, V b) {
   switch (cmp) {
     case kEq: return a == b;
-    case kNe: return a != b && a == a && b == b;  // ordered for floats
+    case kNe: return (a != b) & (a == a) & (b == b);  // ordered for floats
     case kLt:
     case kLo: return a < b;
     case kLe:
@@ -22,18 +24,38 @@ template <class T> TW_INLINE bool compare(uint8_t cmp, T a, T b) {
     case kHi: return a > b;
     case kGe:
     case kHs: return a >= b;
-    case kEqu: return !(a < b || a > b);
+    case kEqu: return lacking((a < b) | (a > b));
     case kNeu: return a != b;
-    case kLtu: return !(a >= b);
-    case kLeu: return !(a > b);
-    case kGtu: return !(a <= b);
-    case kGeu: return !(a < b);
-    case kNum: return a == a && b == b;
-    case kNan: return a != a || b != b;
-    default: return false;
+    case kLtu: return lacking(a >= b);
+    case kLeu: return lacking(a > b);
+    case kGtu: return lacking(a <= b);
+    case kGeu: return lacking(a < b);
+    case kNum: return (a == a) & (b == b);
+    case kNan: return (a != a) | (b != b);
+    default: return MaskOf<V>{};
   }
 }
-TW_INLINE bool combine(uint8_t boolop, bool x, bool c) {
+// The kind of predicate operand beside operands of type T.
+template <class T> struct PredicateOf {
+  using type = bool;
+};
+template <class T>
+  requires kIsVector<T>
+struct PredicateOf<T> {
+  using type = Like<T, int32_t>;
+};
+template <class T>
+  requires requires(T t) { t.bits; }
+struct PredicateOf<T> : PredicateOf<decltype(T::bits)> {};
+template <class T> using Predicate = typename PredicateOf<T>::type;
+template <class C, class P> TW_INLINE C combine(uint8_t boolop, C x, P p) {
+  C c = convert<ElementOf<C>>(p);
+  if constexpr (kIsVector<C>) {  // without a branch in the lane loop
+    const C zero{};
+    const C both = boolop == kBoolAnd ? zero : ~zero, either = boolop == kBoolOr ? ~zero : zero,
+            one = boolop == kBoolXor ? ~zero : zero;
+    return ((x & (c | both)) | (c & either)) ^ (c & one);
+  }
   switch (boolop) {
     case kBoolAnd: return x & c;
     case kBoolOr: return x | c;
@@ -46,22 +68,57 @@ TW_INLINE bool combine(uint8_t boolop, bool x, bool c) {
 template <class M, class T> TW_INLINE auto comparable(M m, T a) {
   if constexpr (kIsHalf<T>)
     return widen(half_in(m, a));
-  else if constexpr (kIsFloating<T>)
+  else if constexpr (kIsFloating<ElementOf<T>>)
     return in(m, a);
   else
     return a;
 }
-template <class M, class T> TW_INLINE bool compared(M m, T a, T b) {
-  return compare(m[Field::cmp], comparable(m, a), comparable(m, b));
+// compare() of many lanes by a comparison that is read from the instruction: the three relations,
+// each as a mask that is kept or not.
+template <class V> TW_INLINE MaskOf<V> compare_masks(uint8_t cmp, V a, V b) {
+  constexpr uint32_t kLess = 1, kEqual = 2, kGreater = 4, kInverted = 8;
+  constexpr uint32_t kRelations[] = {0,
+                                     kEqual,
+                                     kLess | kGreater,
+                                     kLess,
+                                     kLess | kEqual,
+                                     kGreater,
+                                     kGreater | kEqual,
+                                     kLess,
+                                     kLess | kEqual,
+                                     kGreater,
+                                     kGreater | kEqual,
+                                     kInverted | kLess | kGreater,
+                                     kInverted | kEqual,
+                                     kInverted | kGreater | kEqual,
+                                     kInverted | kGreater,
+                                     kInverted | kLess | kEqual,
+                                     kInverted | kLess,
+                                     kLess | kEqual | kGreater,
+                                     kInverted | kLess | kEqual | kGreater};  // by isa::Cmp
+  const MaskOf<V> zero{}, ones = ~zero;
+  const uint32_t relation = kRelations[cmp];
+  auto kept = [&](uint32_t bit) TW_INLINE_LAMBDA { return relation & bit ? ones : zero; };
+  return (((a < b) & kept(kLess)) | ((a == b) & kept(kEqual)) | ((a > b) & kept(kGreater))) ^
+         kept(kInverted);
+}
+template <class M, class T> TW_INLINE auto compared(M m, T a, T b) {
+  auto x = comparable(m, a), y = comparable(m, b);
+  if constexpr (kIsVector<decltype(x)> && std::is_same_v<M, Runtime>)
+    return compare_masks(m[Field::cmp], x, y);
+  else
+    return compare(m[Field::cmp], x, y);
 }
 // Predicates from pairs: p from the low halves, q (Field::operation == 1) from the high halves.
 // From everything else q is the opposite of p, taken before the boolean operation.
-template <class M, class T> TW_INLINE bool compared_for(M m, T a, T b) {
+template <class M, class T> TW_INLINE auto compared_for(M m, T a, T b) {
   bool second = m[Field::operation] != 0;
-  if constexpr (kIsPair<T>)
+  if constexpr (kIsPair<T>) {
     return second ? compared(m, high_half(a), high_half(b)) : compared(m, low_half(a), low_half(b));
-  else
-    return compared(m, a, b) ^ second;
+  } else {
+    auto hit = compared(m, a, b);
+    return second ? lacking(hit) : hit;
+  }
 }
 
 inline constexpr Type kSetpIntTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
@@ -77,11 +134,12 @@ struct SetpInt {
                                 .types2 = {},
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr size_t kOperandVariants = 6;
   static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNe), compare_mods(kLt),
                                     compare_mods(kLe), compare_mods(kGt), compare_mods(kGe)};
   static constexpr Field kReads[] = {Field::cmp, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -92,8 +150,9 @@ struct SetpIntBool {
                                 .types2 = {},
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
@@ -104,6 +163,7 @@ struct SetpFloat {
                                 .types2 = {},
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {compare_mods(kEq),
                                     compare_mods(kNeu),
                                     compare_mods(kLt),
@@ -118,7 +178,7 @@ struct SetpFloat {
                                     compare_mods(kLt).with(Field::ftz, 1),
                                     compare_mods(kGt).with(Field::ftz, 1)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -129,8 +189,9 @@ struct SetpFloatBool {
                                 .types2 = {},
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
@@ -143,9 +204,10 @@ struct SetpHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-setp"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {compare_mods(kLt), compare_mods(kGt)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -158,22 +220,23 @@ struct SetpHalfBool {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-setp"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
+  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
 
 // True as a value: 1.0 in a float type, all ones in an integer.
-template <class D> TW_INLINE D truth(bool x) {
-  if constexpr (std::is_same_v<D, float>)
-    return x ? 1.0f : 0.0f;
-  else if constexpr (std::is_same_v<D, F16>)
-    return F16{x ? 0x3c00u : 0u};
-  else if constexpr (std::is_same_v<D, BF16>)
-    return BF16{x ? 0x3f80u : 0u};
-  else
-    return x ? D(~D(0)) : D(0);
+template <class D, class C> TW_INLINE D truth(C x) {
+  if constexpr (kIsHalf<D>) {
+    using B = HalfBits<D>;
+    return D{select(x, splat<B>(kIsF16<D> ? 0x3c00 : 0x3f80), splat<B>(0))};
+  } else if constexpr (kIsFloating<ElementOf<D>>) {
+    return select(x, splat<D>(1), splat<D>(0));
+  } else {
+    return select(x, splat<D>(~ElementOf<D>(0)), splat<D>(0));
+  }
 }
 inline constexpr Type kSetTypes[] = {Type::u32, Type::s32, Type::f32};
 inline constexpr Type kSetSources[] = {Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
@@ -186,6 +249,7 @@ struct Set {
                                 .types2 = kSetSources,
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set"};
+  static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -199,9 +263,10 @@ struct SetBool {
                                 .types2 = kSetSources,
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set"};
+  static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
     return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
   }
 };
@@ -216,6 +281,7 @@ struct SetHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set"};
+  static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -231,34 +297,41 @@ struct SetHalfBool {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set"};
+  static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
     return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
   }
 };
 // Pairs: each half of the result tells of its half: 1.0, or sixteen ones when .type is an integer.
-template <class D> TW_INLINE D pair_truth(bool low, bool high) {
+template <class D, class C> TW_INLINE D pair_truth(C low, C high) {
   if constexpr (kIsPair<D>)
     return join<D>(truth<Half<D>>(low), truth<Half<D>>(high));
   else
-    return D((low ? 0xffffu : 0u) | (high ? 0xffff0000u : 0u));
+    return select(low, splat<D>(0xffffu), splat<D>(0u)) |
+           select(high, splat<D>(0xffff0000u), splat<D>(0u));
 }
 inline constexpr Type kSetF16x2Types[] = {Type::f16x2, Type::u32, Type::s32};
 inline constexpr Type kSetBf16x2Types[] = {Type::bf16x2, Type::u32, Type::s32};
 inline constexpr Type kF16x2[] = {Type::f16x2};
 inline constexpr Type kBf16x2[] = {Type::bf16x2};
 struct SetPair {
+  static constexpr bool kVectors = true, kEachHalf = true;
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
-    return pair_truth<D>(compared(m, low_half(a), low_half(b)),
-                         compared(m, high_half(a), high_half(b)));
+    if constexpr (kIsPair<S>)
+      return pair_truth<D>(compared(m, low_half(a), low_half(b)),
+                           compared(m, high_half(a), high_half(b)));
+    else
+      return truth<D>(compared(m, a, b));
   }
   static constexpr bool kSignless = true;
   static constexpr Mods kFixed[] = {compare_mods(kGt), compare_mods(kLt), compare_mods(kEq)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
 };
 struct SetPairBool {
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
+  static constexpr bool kVectors = true;
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
     uint8_t op = m[Field::boolop];
     return pair_truth<D>(combine(op, compared(m, low_half(a), low_half(b)), c),
                          combine(op, compared(m, high_half(a), high_half(b)), c));

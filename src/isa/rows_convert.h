@@ -20,18 +20,13 @@ inline constexpr D kLeastOf = kIsSigned<D> ? D(Unsigned<D>(1) << (kBitsOf<D> - 1
 template <class D> inline constexpr D kMostOf = D(~kLeastOf<D>);
 
 // a, limited to what D holds.
-template <class D, class S> TW_INLINE D saturate_to(S a) {
-  if constexpr (kIsSigned<S> && !kIsSigned<D>) {
-    if (a < 0) return 0;
-    return Unsigned<S>(a) > kMostOf<D> ? kMostOf<D> : D(a);
-  } else if constexpr (kIsSigned<S>) {
-    if constexpr (sizeof(D) >= sizeof(S))
-      return D(a);
-    else
-      return a < S(kLeastOf<D>) ? kLeastOf<D> : a > S(kMostOf<D>) ? kMostOf<D> : D(a);
-  } else {
-    return a > Unsigned<D>(kMostOf<D>) ? kMostOf<D> : D(a);
-  }
+template <class D, class V> TW_INLINE Like<V, D> saturate_to(V a) {
+  using S = ElementOf<V>;
+  if constexpr (kIsSigned<S> && (!kIsSigned<D> || sizeof(D) < sizeof(S)))
+    a = select(a < S(kLeastOf<D>), splat<V>(kLeastOf<D>), a);
+  if constexpr (sizeof(D) < sizeof(S) || (sizeof(D) == sizeof(S) && kIsSigned<D> && !kIsSigned<S>))
+    a = select(a > S(kMostOf<D>), splat<V>(kMostOf<D>), a);
+  return convert<D>(a);
 }
 
 // int <- int: sign- or zero-extend by the source's type, chop, or saturate.
@@ -43,32 +38,31 @@ struct CvtIntInt {
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .affine = Affine::widen};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return m[Field::sat] ? saturate_to<D>(a) : D(a);
+    using E = ElementOf<D>;
+    return m[Field::sat] ? saturate_to<E>(a) : convert<E>(a);
   }
 };
 
 // ---- float <- int ----
 
-// Rounded by hand for .rz .rm .rp: 32-bit integers are exact in double, 64-bit ones lose their low
-// bits.
 template <class D, class S> TW_INLINE D float_of_int(uint8_t rnd, S a) {
-  if (rnd == kRn) return D(a);
-  if constexpr (sizeof(D) == 4)
+  if constexpr (std::is_same_v<ElementOf<D>, float>) {
+    if constexpr (sizeof(ElementOf<S>) < 8) {
+      if (rnd == kRn) return convert<float>(a);
+    }
     return settle_float(rnd, odd_double(a));
-  else if constexpr (sizeof(S) < 8)
-    return D(a);
-  else {
-    bool below_zero = kIsSigned<S> && int64_t(a) < 0;
-    uint64_t size = below_zero ? 0 - uint64_t(a) : uint64_t(a);
-    uint32_t drop = size >> 53 ? 11 - uint32_t(__builtin_clzll(size)) : 0;
-    uint64_t kept = size >> drop << drop;
-    bool away = size != kept && (rnd == kRm ? below_zero : rnd == kRp ? !below_zero : false);
-    double d = double(kept);
-    if (away) d = outward(d);
-    return below_zero ? -d : d;
+  } else {
+    D near = double_of(a);
+    if constexpr (sizeof(ElementOf<S>) == 8) {
+      if (rnd == kRn) return near;
+      auto missing = bits_as<Like<S, int64_t>>(a) - bits_as<Like<S, int64_t>>(integer_of(near));
+      return settle(rnd, near, missing > 0, missing < 0);
+    }
+    return near;
   }
 }
 struct CvtFloatInt {
@@ -78,11 +72,15 @@ struct CvtFloatInt {
                                 .types2 = kCvtInts,
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
+  // Those for which the compiler knows no instruction.
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     D d = float_of_int<D>(m[Field::rnd], a);
-    return m[Field::sat] ? (d > 1 ? D(1) : d < 0 ? D(0) : d) : d;
+    return m[Field::sat] ? limit(d) : d;
   }
 };
 struct CvtHalfInt {
@@ -94,52 +92,48 @@ struct CvtHalfInt {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr Field kReads[] = {Field::rnd};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return narrow_by<D>(m[Field::rnd], false, odd_float(odd_double(a)));
+    auto x = odd_float(odd_double(a));
+    return m[Field::rnd] == kRn ? narrow<D>(x) : narrow_by<D>(m[Field::rnd], false, x);
   }
 };
 
 // ---- int <- float ----
 
-template <class T> TW_INLINE T round_integral(uint8_t rnd, T x) {
-  if constexpr (sizeof(T) == 4) {
-    switch (rnd) {
-      case kRni: return __builtin_rintf(x);
-      case kRmi: return __builtin_floorf(x);
-      case kRpi: return __builtin_ceilf(x);
-      default: return __builtin_truncf(x);
-    }
-  } else {
-    switch (rnd) {
-      case kRni: return __builtin_rint(x);
-      case kRmi: return __builtin_floor(x);
-      case kRpi: return __builtin_ceil(x);
-      default: return __builtin_trunc(x);
-    }
-  }
-}
-
 // Always limited to D. NaN gives 0, or the top bit where source or result has 64 bits.
-template <class D, class S> TW_INLINE D int_of_float(uint8_t rnd, S a) {
-  S x = round_integral(rnd, a);
-  constexpr S kUpper =
-      S(1ull << (kBitsOf<D> - 1)) * (kIsSigned<D> ? S(1) : S(2));  // 2^bits or 2^(bits-1)
+template <class D, class V> TW_INLINE Like<V, D> int_of_float(uint8_t rnd, V a) {
+  using S = ElementOf<V>;
+  if constexpr (kIsVector<V> && !kIsDouble<V> && kBitsOf<D> == 64)
+    return int_of_float<D>(rnd, convert<double>(a));
+  V x = round_integral(rnd, a);
+  if constexpr (kIsVector<V> && kIsDouble<V> && kBitsOf<D> == 64) {
+    // The integer in the low bits of a mantissa.
+    constexpr double kShift = 0x1.8p52;
+    if (all(kIsSigned<D> ? magnitude(x) < 0x1p51 : (x > -1.0) & (x < 0x1p51)))
+      return convert<D>(bits_as<Like<V, int64_t>>(V(x + kShift)) - bits_as<int64_t>(kShift));
+  }
   constexpr S kHalf = S(1ull << (kBitsOf<D> - 1));
+  constexpr S kUpper = kHalf * (kIsSigned<D> ? S(1) : S(2));  // 2^bits or 2^(bits-1)
   constexpr D kNan =
       sizeof(D) == 8 || sizeof(S) == 8 ? D(Unsigned<D>(1) << (kBitsOf<D> - 1)) : D(0);
-  S within = x < kUpper ? (x > S(kLeastOf<D>) ? x : S(kLeastOf<D>)) : S(0);  // NaN -> 0
-  D inside;
-  if constexpr (kBitsOf<D> < 32)
-    inside = D(int32_t(within));
-  else if constexpr (kIsSigned<D>)
-    inside = D(within);
+  V least = splat<V>(S(kLeastOf<D>));
+  V within = select(x < kUpper, select(x > least, x, least), splat<V>(0));  // NaN -> 0
+  using Wide = Like<V, std::conditional_t<(kBitsOf<D> < 32), int32_t, D>>;
+  Wide inside;
+  if constexpr (kBitsOf<D> == 64)
+    inside = convert<D>(integer_of(convert<double>(within)));
+  else if constexpr (kIsSigned<D> || kBitsOf<D> < 32)
+    inside = convert<int32_t>(within);
   else {  // through the signed conversion: the unsigned one is no vector instruction
-    bool upper = within >= kHalf;
-    inside = D(D(std::make_signed_t<D>(within - (upper ? kHalf : S(0)))) |
-               (upper ? D(1) << (kBitsOf<D> - 1) : D(0)));
+    auto upper = within >= kHalf;
+    inside = convert<D>(convert<int32_t>(V(within - select(upper, splat<V>(kHalf), splat<V>(0))))) |
+             select(upper, splat<Wide>(0x80000000u), splat<Wide>(0));
   }
-  return x != x ? kNan : x >= kUpper ? kMostOf<D> : inside;
+  return convert<D>(
+      select(x != x, splat<Wide>(kNan), select(x >= kUpper, splat<Wide>(kMostOf<D>), inside)));
 }
 constexpr Mods round_mods(Rnd r) { return Mods{}.with(Field::rnd, r); }
 struct CvtIntFloat {
@@ -149,10 +143,11 @@ struct CvtIntFloat {
                                 .types2 = kF32F64,
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi)};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return int_of_float<D>(m[Field::rnd], in(m, a));
+    return int_of_float<ElementOf<D>>(m[Field::rnd], in(m, a));
   }
 };
 struct CvtIntHalf {
@@ -164,16 +159,14 @@ struct CvtIntHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return int_of_float<D>(m[Field::rnd], widen(a));
+    return int_of_float<ElementOf<D>>(m[Field::rnd], widen(a));
   }
 };
 
 // ---- float <- float ----
-
-TW_INLINE float limit(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }  // NaN -> +0
-TW_INLINE double limit(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
 struct CvtF32F64 {
   static constexpr RowInfo info{.grammar = "cvt.rnd{.ftz}{.sat}.type.type2",
@@ -182,10 +175,11 @@ struct CvtF32F64 {
                                 .types2 = kF64,
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    float x = settle_float(m[Field::rnd], a);
+    D x = settle_float(m[Field::rnd], a);
     if (m[Field::ftz]) x = flush(x);
     return m[Field::sat] ? limit(x) : x;  // a NaN keeps its sign and the top of its payload
   }
@@ -198,10 +192,11 @@ struct CvtF64F32 {
                                 .types2 = kF32,
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    double d = double(in(m, a));
+    D d = convert<double>(in(m, a));
     return m[Field::sat] ? limit(d) : d;
   }
 };
@@ -214,12 +209,14 @@ struct CvtFloatHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    float x = widen(a);  // .ftz does not touch halves
-    if (m[Field::sat]) return D(limit(x));
-    return D(std::is_same_v<S, F16> ? canonical(x) : x);  // bf16 -> f32 only moves the bits
+    using E = ElementOf<D>;
+    auto x = widen(a);  // .ftz does not touch halves
+    if (m[Field::sat]) return convert<E>(limit(x));
+    return convert<E>(kIsF16<S> ? canonical(x) : x);  // bf16 -> f32 only moves the bits
   }
 };
 inline constexpr Type kNarrowSources[] = {Type::f32, Type::f64, Type::f16, Type::bf16};
@@ -232,11 +229,12 @@ struct CvtHalfFloat {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat, Field::relu,
                                      Field::satfinite};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    float x;
+    FloatOf<D> x;
     if constexpr (kIsHalf<S>)
       x = widen(a);
     else
@@ -244,8 +242,13 @@ struct CvtHalfFloat {
     D d = m[Field::rnd] == kRn && !m[Field::satfinite]
               ? narrow<D>(x)
               : narrow_by<D>(m[Field::rnd], m[Field::satfinite], x);
-    if constexpr (std::is_same_v<D, BF16> && std::is_same_v<S, double>)
-      d = x != x ? BF16{bits_as<uint32_t>(x) >> 16} : d;
+    if constexpr (!kIsF16<D> && !kIsHalf<S>) {
+      if constexpr (kIsDouble<S>) {
+        using B = HalfBits<D>;
+        auto top = bits_as<FloatBits<FloatOf<D>>>(x) >> 16;
+        d = D{select(x != x, convert<ElementOf<B>>(top), d.bits)};
+      }
+    }
     return limit_half(m, d);  // .ftz is for f32 operands
   }
 };
@@ -253,7 +256,7 @@ struct CvtHalfFloat {
 struct CvtSame {
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     if constexpr (kIsHalf<S>) {
-      float r = widen(a);  // .ftz does not touch halves
+      auto r = widen(a);  // .ftz does not touch halves
       if (m[Field::rnd] != 0) r = round_integral(m[Field::rnd], r);
       return limit_half(m, narrow<D>(r));
     } else {
@@ -264,6 +267,7 @@ struct CvtSame {
       return m[Field::sat] ? limit(r) : out(m, r);
     }
   }
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
 };
 struct CvtF32F32 : CvtSame {
@@ -297,6 +301,7 @@ struct CvtF16F16 : CvtSame {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
 };
 struct CvtBf16Bf16 : CvtSame {
   static constexpr RowInfo info{.grammar = "cvt{.irnd}{.ftz}{.sat}.type.type2",
@@ -307,6 +312,7 @@ struct CvtBf16Bf16 : CvtSame {
                                 .min_ptx = 78,
                                 .min_sm = 90,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
 };
 
 // ---- packed and 8-bit floats ----
@@ -322,15 +328,15 @@ struct CvtPair {
                                 .min_ptx = 70,
                                 .min_sm = 80,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
-  template <class D, class M> TW_INLINE static Half<D> one(M m, float x) {
+  template <class D, class M> TW_INLINE static Half<D> one(M m, FloatOf<Half<D>> x) {
     using H = Half<D>;
     H h = m[Field::rnd] == kRn && !m[Field::satfinite]
               ? narrow<H>(x)
               : narrow_by<H>(m[Field::rnd], m[Field::satfinite], x);
-    if (m[Field::relu]) h = H{!is_nan(h) && (h.bits & 0x8000u) ? 0 : h.bits};
-    return h;
+    return m[Field::relu] ? limit_half(m, h) : h;
   }
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
     return join<D>(one<D>(m, b), one<D>(m, a));
@@ -338,16 +344,19 @@ struct CvtPair {
 };
 inline constexpr Type kTf32[] = {Type::tf32};
 struct CvtTf32Common {
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
+    using U = Like<S, uint32_t>;
     if (m[Field::rnd] == kRna) {  // on the bits; a NaN loses its low ones
-      uint32_t bits = (bits_as<uint32_t>(a) + (a == a ? 0x1000u : 0u)) & ~0x1fffu;
-      return Tf32{m[Field::satfinite] && (bits & 0x7fffffffu) >= 0x7f800000u ? bits - 0x2000u
-                                                                             : bits};
+      U bits = (bits_as<U>(a) + select(a == a, splat<U>(0x1000u), 0u)) & ~0x1fffu;
+      if (m[Field::satfinite])
+        bits = select((bits & 0x7fffffffu) >= 0x7f800000u, U(bits - 0x2000u), bits);
+      return D{bits};
     }
-    uint32_t t = round_to_format<Tf32>(a, m[Field::rnd], m[Field::satfinite]);
-    if (m[Field::relu] && (t >> 18) && a == a) t = 0;
-    return Tf32{a != a ? 0x7fffe000u : t << 13};
+    U t = round_to_format<Tf32>(a, m[Field::rnd], m[Field::satfinite]);
+    if (m[Field::relu]) t = select((t >> 18) != 0u, splat<U>(0u), t);
+    return D{select(a != a, splat<U>(0x7fffe000u), U(t << 13))};
   }
 };
 struct CvtTf32Rna : CvtTf32Common {
@@ -372,10 +381,13 @@ struct CvtTf32 : CvtTf32Common {
 };
 
 inline constexpr Type kF8Pairs[] = {Type::e4m3x2, Type::e5m2x2};
-template <class D, class M> TW_INLINE uint32_t to_f8(M m, float x) {
-  using Format = std::conditional_t<std::is_same_v<D, E4M3x2>, E4M3, E5M2>;
-  uint32_t b = round_to_format<Format>(x, kRn, true);
-  return m[Field::relu] && (b & 0x80u) && x == x ? 0u : b;
+template <class T> inline constexpr bool kIsE4M3 = std::is_same_v<T, E4M3x2>;
+template <size_t N> inline constexpr bool kIsE4M3<PackedVector<E4M3x2, N>> = true;
+template <class D, class M, class V> TW_INLINE Like<V, uint32_t> to_f8(M m, V x) {
+  using Format = std::conditional_t<kIsE4M3<D>, E4M3, E5M2>;
+  using U = Like<V, uint32_t>;
+  U b = narrow_f8<Format>(x);
+  return m[Field::relu] ? select((b & 0x80u) != 0u, splat<U>(0u), b) : b;
 }
 struct CvtF8F32 {
   static constexpr RowInfo info{.grammar = "cvt.rn.satfinite{.relu}.type.type2",
@@ -386,6 +398,7 @@ struct CvtF8F32 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -401,6 +414,7 @@ struct CvtF8F16 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     return D{to_f8<D>(m, widen(high_half(a))) << 8 | to_f8<D>(m, widen(low_half(a)))};
@@ -415,13 +429,15 @@ struct CvtF16F8 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt"};
+  static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
-  template <class S, class M> TW_INLINE static F16 one(M m, uint32_t byte) {
-    float x = std::is_same_v<S, E4M3x2> ? widen_e4m3(byte) : widen_e5m2(byte);
-    return m[Field::relu] && negative(x) && x == x ? F16{0} : narrow<F16>(x);
+  template <class D, class S, class U, class M> TW_INLINE static Half<D> one(M m, U byte) {
+    auto x = kIsE4M3<S> ? widen_e4m3(byte) : widen_f16(U(byte << 8));
+    return limit_half(m, narrow<Half<D>>(x));
   }
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return join<D>(one<S>(m, a.bits & 0xffu), one<S>(m, uint32_t(a.bits) >> 8));
+    using U = decltype(a.bits);
+    return join<D>(one<D, S>(m, U(a.bits & 0xffu)), one<D, S>(m, U(a.bits >> 8)));
   }
 };
 

@@ -14,20 +14,32 @@ inline namespace TW_TARGET {
 // least normal number from below is flushed. `scaled` is the same result times 2^30. (Sums are
 // exact there.)
 inline constexpr float kScale = 0x1p30f;
-template <class M> TW_INLINE float flush_tiny(M m, float r, float scaled) {
-  return m[Field::ftz] && magnitude(scaled) < 0x1p-96f ? (negative(r) ? -0.0f : 0.0f) : r;
+template <class M, class V>
+TW_INLINE V flush_tiny([[maybe_unused]] M m, V r, [[maybe_unused]] V scaled) {
+  if constexpr (kIsSingle<V>) {
+    if (m[Field::ftz]) return select(magnitude(scaled) < 0x1p-96f, signed_zero(r), r);
+  }
+  return r;
 }
-template <class M> TW_INLINE double flush_tiny(M, double r, double) { return r; }
 
 // f32 operands and results honour .ftz and .sat; f64 has neither.
-template <class M> TW_INLINE float in(M m, float x) { return m[Field::ftz] ? flush(x) : x; }
-template <class M> TW_INLINE float out(M m, float x) {
-  if (m[Field::ftz]) x = flush(x);
-  if (m[Field::sat]) return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;  // NaN -> +0
+template <class M, class V> TW_INLINE V in([[maybe_unused]] M m, V x) {
+  if constexpr (kIsSingle<V>) {
+    if (m[Field::ftz]) return flush(x);
+  }
+  return x;
+}
+// Limited to [+0, 1]; NaN -> +0.
+template <class V> TW_INLINE V limit(V x) {
+  return select(x > 0, select(x < 1, x, splat<V>(1)), splat<V>(0));
+}
+template <class M, class V> TW_INLINE V out([[maybe_unused]] M m, V x) {
+  if constexpr (kIsSingle<V>) {
+    if (m[Field::ftz]) x = flush(x);
+    if (m[Field::sat]) return limit(x);
+  }
   return canonical(x);
 }
-template <class M> TW_INLINE double in(M, double x) { return x; }
-template <class M> TW_INLINE double out(M, double x) { return canonical(x); }
 
 inline constexpr Mods kPlain{};
 inline constexpr Mods kFtz = Mods{}.with(Field::ftz, 1);
@@ -42,6 +54,8 @@ struct AddFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-add"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -59,6 +73,8 @@ struct SubFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sub"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -76,13 +92,15 @@ struct MulFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-mul"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
     return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a * b : mul_rounded(m[Field::rnd], a, b),
-                             a * T(kScale) * b));
+                             a * kScale * b));
   }
 };
 
@@ -94,6 +112,8 @@ struct FmaFloat {
                                 .category = Category::fp32,
                                 .flops = 2,
                                 .manual = "floating-point-instructions-fma"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -102,7 +122,7 @@ struct FmaFloat {
     return out(
         m,
         flush_tiny(m, m[Field::rnd] == kRn ? fused(a, b, c) : fma_rounded(m[Field::rnd], a, b, c),
-                   fused(a * T(kScale), b, c * T(kScale))));
+                   fused(T(a * kScale), b, T(c * kScale))));
   }
 };
 
@@ -127,12 +147,14 @@ struct DivFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-div"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     a = in(m, a), b = in(m, b);
     return out(m, flush_tiny(m, m[Field::rnd] == kRn ? a / b : div_rounded(m[Field::rnd], a, b),
-                             a * T(kScale) / b));
+                             a * kScale / b));
   }
 };
 
@@ -167,10 +189,19 @@ struct AbsFloat {
 template <bool kMin, class T, class M> TW_INLINE T min_or_max(M m, T a, T b) {
   a = in(m, a), b = in(m, b);
   T x = m[Field::abs] ? magnitude(a) : a, y = m[Field::abs] ? magnitude(b) : b;
-  bool first = kMin ? (x < y) | ((x == y) & negative(x)) : (x > y) | ((x == y) & negative(y));
-  T best = first | is_nan(y) ? x : y;
-  if (m[Field::xorsign]) best = negative(a) != negative(b) ? -best : best;
-  if (m[Field::nan]) best = is_nan(a) | is_nan(b) ? a + b : best;
+  if constexpr (kIsVector<T>) {
+    // Of two zeros both orders are taken: their bits joined give the right one.
+    using U = FloatBits<T>;
+    if (!m[Field::xorsign] && all((x == x) & (y == y))) {
+      U one = bits_as<U>(kMin ? smaller(x, y) : larger(x, y)),
+        other = bits_as<U>(kMin ? smaller(y, x) : larger(y, x));
+      return bits_as<T>(kMin ? U(one | other) : U(one & other));
+    }
+  }
+  auto first = kMin ? (x < y) | ((x == y) & negative(x)) : (x > y) | ((x == y) & negative(y));
+  T best = select(first | is_nan(y), x, y);
+  if (m[Field::xorsign]) best = select(negative(a) != negative(b), T(-best), best);
+  if (m[Field::nan]) best = select(is_nan(a) | is_nan(b), T(a + b), best);
   return canonical(best);
 }
 struct MinFloat {
@@ -181,6 +212,7 @@ struct MinFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-min"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -195,6 +227,7 @@ struct MaxFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-max"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -211,6 +244,7 @@ struct Min3Float {
                                 .min_ptx = 88,
                                 .min_sm = 100,
                                 .manual = "floating-point-instructions-min"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     return min_or_max<true>(m, min_or_max<true>(m, a, b), c);
@@ -226,6 +260,7 @@ struct Max3Float {
                                 .min_ptx = 88,
                                 .min_sm = 100,
                                 .manual = "floating-point-instructions-max"};
+  static constexpr bool kRuntimeVectors = true;
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     return min_or_max<false>(m, min_or_max<false>(m, a, b), c);
@@ -240,6 +275,8 @@ struct SqrtFloat {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sqrt"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -256,11 +293,13 @@ struct RcpFloat {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rcp"};
+  static constexpr bool kRuntimeVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
     a = in(m, a);
-    return out(m, m[Field::rnd] == kRn ? T(1) / a : div_rounded(m[Field::rnd], T(1), a));
+    return out(m, m[Field::rnd] == kRn ? 1 / a : div_rounded(m[Field::rnd], splat<T>(1), a));
   }
 };
 

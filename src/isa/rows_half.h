@@ -16,10 +16,13 @@ inline constexpr Type kBf16s[] = {Type::bf16, Type::bf16x2};
 
 // .sat and .relu of a half.
 template <class H, class M> TW_INLINE H limit_half(M m, H h) {
-  constexpr uint32_t kOne = std::is_same_v<H, F16> ? 0x3c00 : 0x3f80;
+  using B = HalfBits<H>;
+  constexpr uint16_t kOne = kIsF16<H> ? 0x3c00 : 0x3f80;
+  auto below = (h.bits & uint16_t{0x8000}) != 0;
   if (m[Field::sat])
-    return H{is_nan(h) | ((h.bits & 0x8000u) != 0) ? 0 : h.bits > kOne ? kOne : h.bits};
-  if (m[Field::relu]) return H{is_nan(h) ? 0x7fff : (h.bits & 0x8000u) ? 0 : h.bits};
+    return H{select(is_nan(h) | below, splat<B>(0), select(h.bits > kOne, splat<B>(kOne), h.bits))};
+  if (m[Field::relu])
+    return H{select(is_nan(h), splat<B>(0x7fff), select(below, splat<B>(0), h.bits))};
   return h;
 }
 
@@ -32,20 +35,52 @@ template <class H, class M> TW_INLINE H half_out(M m, H h) {
 }
 
 // The float x as a half; .ftz flushes what is below the least normal before it is rounded.
-template <class H, class M> TW_INLINE H narrow_result(M m, float x) {
-  constexpr float kLeastNormal = std::is_same_v<H, F16> ? 0x1p-14f : 0x1p-126f;
-  return half_out(
-      m,
-      narrow<H>(m[Field::ftz] && magnitude(x) < kLeastNormal ? (negative(x) ? -0.0f : 0.0f) : x));
+template <class H, class M> TW_INLINE H narrow_result(M m, FloatOf<H> x) {
+  constexpr float kLeastNormal = kIsF16<H> ? 0x1p-14f : 0x1p-126f;
+  using U = FloatBits<FloatOf<H>>;
+  if (m[Field::ftz])
+    x = select(magnitude(x) < kLeastNormal, bits_as<FloatOf<H>>(U(bits_as<U>(x) & 0x80000000u)), x);
+  return half_out(m, narrow<H>(x));
 }
 
-// a * b + c and a * b, exact or rounded to odd: to be rounded once more.
-TW_INLINE float fma_half(F16 a, F16 b, F16 c) { return odd_sum(widen(a) * widen(b), widen(c)); }
-TW_INLINE float fma_half(BF16 a, BF16 b, BF16 c) {
-  return odd_float(odd_sum(double(widen(a)) * double(widen(b)), double(widen(c))));
+// a * b + c and a * b, rounded once. Rounding to float first gives the same unless that falls in
+// the middle between two halves, or below what an f16 has as least normal number: then it is
+// rounded to odd. The exact sum of a product of bf16 may need double's range.
+template <class H> TW_INLINE auto may_round_twice(FloatOf<H> x) {
+  using U = FloatBits<FloatOf<H>>;
+  U bits = bits_as<U>(x);
+  if constexpr (kIsF16<H>)
+    return ((bits & 0x1fffu) == 0x1000u) | lacking(magnitude(x) >= 0x1p-14f);  // NaNs, too
+  else
+    return ((bits & 0xffffu) == 0x8000u) | (x != x);
 }
-TW_INLINE float mul_half(F16 a, F16 b) { return widen(a) * widen(b); }
-TW_INLINE float mul_half(BF16 a, BF16 b) { return odd_float(double(widen(a)) * double(widen(b))); }
+template <class H, class M> TW_INLINE H fma_half(M m, H a, H b, H c) {
+  FloatOf<H> x = widen(a), y = widen(b), z = widen(c), sum = fused(x, y, z);
+  if (!m[Field::ftz] && none(may_round_twice<H>(sum))) return half_out(m, narrow_number<H>(sum));
+  if constexpr (kIsF16<H>)
+    return narrow_result<H>(m, odd_sum(x * y, z));  // the product is exact in float
+  else
+    return narrow_result<H>(
+        m, in_halves(
+               [](auto p, auto q, auto r) TW_INLINE_LAMBDA {
+                 return odd_float(
+                     odd_sum(convert<double>(p) * convert<double>(q), convert<double>(r)));
+               },
+               x, y, z));
+}
+template <class H, class M> TW_INLINE H mul_half(M m, H a, H b) {
+  FloatOf<H> x = widen(a), y = widen(b), product = x * y;
+  if constexpr (!kIsF16<H>) {  // inexact only among float's subnormals
+    using I = SignedBits<FloatOf<H>>;
+    auto subnormal = I(bits_as<I>(magnitude(product)) - 1 - 0x7fffffff) < int32_t(0x807fffff);
+    if (!none(subnormal))
+      product = in_halves(
+          [](auto p, auto q)
+              TW_INLINE_LAMBDA { return odd_float(convert<double>(p) * convert<double>(q)); },
+          x, y);
+  }
+  return narrow_result<H>(m, product);
+}
 
 struct AddHalf {
   static constexpr RowInfo info{.grammar = "add{.rn}{.ftz}{.sat}.type",
@@ -57,6 +92,7 @@ struct AddHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-add"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -77,6 +113,7 @@ struct SubHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-sub"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -97,14 +134,13 @@ struct MulHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-mul"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
-    return each_half(
-        [m](auto x, auto y) TW_INLINE_LAMBDA {
-          return narrow_result<decltype(x)>(m, mul_half(half_in(m, x), half_in(m, y)));
-        },
-        a, b);
+    return each_half([m](auto x, auto y)
+                         TW_INLINE_LAMBDA { return mul_half(m, half_in(m, x), half_in(m, y)); },
+                     a, b);
   }
 };
 struct FmaHalf {
@@ -117,14 +153,13 @@ struct FmaHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-fma"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat, Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     return each_half(
-        [m](auto x, auto y, auto z) TW_INLINE_LAMBDA {
-          return narrow_result<decltype(x)>(m,
-                                            fma_half(half_in(m, x), half_in(m, y), half_in(m, z)));
-        },
+        [m](auto x, auto y, auto z)
+            TW_INLINE_LAMBDA { return fma_half(m, half_in(m, x), half_in(m, y), half_in(m, z)); },
         a, b, c);
   }
 };
@@ -138,12 +173,16 @@ struct NegHalf {
                                 .min_ptx = 60,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-neg"};
+  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr size_t kWorkBytes = 2;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
     return each_half(
         [m](auto x) TW_INLINE_LAMBDA {
-          return decltype(x){is_nan(x) ? 0x7fffu : half_in(m, x).bits ^ 0x8000u};
+          using B = HalfBits<decltype(x)>;
+          return decltype(x){
+              select(is_nan(x), splat<B>(0x7fff), B(half_in(m, x).bits ^ uint16_t{0x8000}))};
         },
         a);
   }
@@ -158,34 +197,43 @@ struct AbsHalf {
                                 .min_ptx = 65,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-abs"};
+  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr size_t kWorkBytes = 2;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
     return each_half(
         [m](auto x) TW_INLINE_LAMBDA {
-          return decltype(x){is_nan(x) ? 0x7fffu : half_in(m, x).bits & 0x7fffu};
+          using B = HalfBits<decltype(x)>;
+          return decltype(x){
+              select(is_nan(x), splat<B>(0x7fff), B(half_in(m, x).bits & uint16_t{0x7fff}))};
         },
         a);
   }
 };
 
 // An integer that orders as the number does, -0 below +0.
-template <class H> TW_INLINE int32_t ordered(H h) {
-  int32_t x = int32_t(h.bits << 16) >> 16;
+TW_INLINE int32_t ordered(uint32_t half) {
+  int32_t x = int32_t(half << 16) >> 16;
   return x ^ ((x >> 31) & 0x7fff);
 }
+template <class B>
+  requires kIsVector<B>
+TW_INLINE Like<B, int16_t> ordered(B halves) {
+  auto x = bits_as<Like<B, int16_t>>(halves);
+  return x ^ ((x >> 15) & int16_t{0x7fff});
+}
 template <bool kMin, class M, class H> TW_INLINE H half_extreme(M m, H a, H b) {
+  using B = HalfBits<H>;
   a = half_in(m, a), b = half_in(m, b);
-  uint32_t keep = m[Field::abs] ? 0x7fff : 0xffff;
-  H x{a.bits & keep}, y{b.bits & keep};
-  int32_t u = ordered(x), v = ordered(y);
-  uint32_t best = is_nan(a)                ? y.bits
-                  : is_nan(b)              ? x.bits
-                  : (kMin ? u < v : u > v) ? x.bits
-                                           : y.bits;
-  if (m[Field::xorsign]) best = uint32_t((best & 0x7fffu) | ((a.bits ^ b.bits) & 0x8000u));
-  bool any = is_nan(a) | is_nan(b), all = is_nan(a) & is_nan(b);
-  return H{(m[Field::nan] ? any : all) ? 0x7fff : best};
+  H x = a, y = b;
+  if (m[Field::abs]) x.bits &= uint16_t{0x7fff}, y.bits &= uint16_t{0x7fff};
+  auto u = ordered(x.bits), v = ordered(y.bits);
+  auto first = kMin ? u < v : u > v;
+  B best = select(is_nan(a), y.bits, select(is_nan(b) | first, x.bits, y.bits));
+  if (m[Field::xorsign]) best = (best & uint16_t{0x7fff}) | ((a.bits ^ b.bits) & uint16_t{0x8000});
+  auto none = m[Field::nan] ? is_nan(a) | is_nan(b) : is_nan(a) & is_nan(b);
+  return H{select(none, splat<B>(0x7fff), best)};
 }
 struct MinHalf {
   static constexpr RowInfo info{.grammar = "min{.ftz}{.NaN}{.xorsign}{.abs}.type",
@@ -197,6 +245,8 @@ struct MinHalf {
                                 .min_ptx = 70,
                                 .min_sm = 80,
                                 .manual = "half-precision-floating-point-instructions-min"};
+  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr size_t kWorkBytes = 2;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -214,6 +264,8 @@ struct MaxHalf {
                                 .min_ptx = 70,
                                 .min_sm = 80,
                                 .manual = "half-precision-floating-point-instructions-max"};
+  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr size_t kWorkBytes = 2;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::nan, Field::xorsign, Field::abs};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -232,6 +284,7 @@ struct Ex2F16 {
                                 .min_ptx = 70,
                                 .min_sm = 75,
                                 .manual = "half-precision-floating-point-instructions-ex2"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
     return each_half(
         [](auto x) TW_INLINE_LAMBDA { return narrow<decltype(x)>(exp2_approx(widen(x))); }, a);
@@ -247,6 +300,7 @@ struct Ex2Bf16 {
                                 .min_ptx = 78,
                                 .min_sm = 90,
                                 .manual = "half-precision-floating-point-instructions-ex2"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
     return each_half(
         [](auto x) TW_INLINE_LAMBDA {
@@ -265,6 +319,7 @@ struct TanhHalf {
                                 .min_ptx = 70,
                                 .min_sm = 75,
                                 .manual = "half-precision-floating-point-instructions-tanh"};
+  static constexpr bool kVectors = true, kEachHalf = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
     return each_half(
         [](auto x) TW_INLINE_LAMBDA { return narrow<decltype(x)>(tanh_approx(widen(x))); }, a);

@@ -1,7 +1,7 @@
 // Rows: integer arithmetic and logic.
 #pragma once
 
-#include "isa/lane.h"
+#include "isa/rounding.h"
 #include "isa/row.h"
 #include "isa/rows_bits.h"
 
@@ -113,6 +113,55 @@ struct MadWide {
   }
 };
 
+// ---- quotients of several lanes, by way of double; what they give for b == 0 is not used ----
+
+// Below 2^52, from the bits.
+template <class V> TW_INLINE Like<V, double> double_of_low(V a) {
+  using U = Like<V, uint64_t>;
+  return bits_as<Like<V, double>>(U(convert<uint64_t>(a) | bits_as<uint64_t>(0x1p52))) - 0x1p52;
+}
+template <class V> TW_INLINE Like<V, uint64_t> low_of_double(V x) {  // integral, below 2^52
+  return bits_as<Like<V, uint64_t>>(V(x + 0x1p52)) & ((uint64_t{1} << 52) - 1);
+}
+template <class V> TW_INLINE V quotient_of_low(V a, V b) {
+  return convert<ElementOf<V>>(
+      low_of_double(round_integral(kRzi, double_of_low(a) / double_of_low(b))));
+}
+// An estimate is a little too small, so no remainder is negative; below 2^49 it lacks one at most, and
+// a second one always leaves less than 2 b.
+template <class V> TW_INLINE V quotient_of_wide(V a, V b) {
+  constexpr double kBelow = 1 - 0x1p-49;
+  auto inverse = kBelow / double_of(b), estimate = double_of(a) * inverse;
+  V q, rest;
+  if (all(estimate < 0x1p49)) {
+    q = low_of_double(round_integral(kRzi, estimate));
+    rest = a - q * b;
+  } else {
+    q = integer_of(round_integral(kRzi, estimate));
+    rest = a - q * b;
+    V more = low_of_double(round_integral(kRzi, double_of(rest) * inverse));
+    q += more;
+    rest -= more * b;
+  }
+  return q + select(rest >= b, splat<V>(1), splat<V>(0));
+}
+template <class V> TW_INLINE V quotient(V a, V b) {
+  using T = ElementOf<V>;
+  if constexpr (sizeof(T) == 2 || (sizeof(T) == 4 && kIsSigned<T>)) {
+    auto x = convert<double>(convert<int32_t>(a)), y = convert<double>(convert<int32_t>(b));
+    return convert<T>(convert<int32_t>(x / y));
+  } else if constexpr (sizeof(T) == 4) {
+    return quotient_of_low(a, b);
+  } else if constexpr (kIsSigned<T>) {
+    using U = Like<V, uint64_t>;
+    V sign = select((a ^ b) < 0, splat<V>(-1), splat<V>(0));
+    U q = quotient(bits_as<U>(select(a < 0, V(-a), a)), bits_as<U>(select(b < 0, V(-b), b)));
+    return (bits_as<V>(q) ^ sign) - sign;
+  } else {
+    return all(((a | b) >> 52) == 0u) ? quotient_of_low(a, b) : quotient_of_wide(a, b);
+  }
+}
+
 // Division by zero does not trap; the hardware gives all ones (div) and the dividend (rem).
 struct DivInt {
   static constexpr RowInfo info{.grammar = "div.type",
@@ -121,10 +170,16 @@ struct DivInt {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-div"};
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
-    if (b == 0) return T(~T(0));
-    if (kIsSigned<T> && b == T(-1)) return wrap_sub(T(0), a);
-    return T(a / b);
+    if constexpr (kIsVector<T>) {
+      return select(b == 0, splat<T>(~ElementOf<T>(0)), quotient(a, b));
+    } else {
+      if (b == 0) return T(~T(0));
+      if (kIsSigned<T> && b == T(-1)) return wrap_sub(T(0), a);
+      return T(a / b);
+    }
   }
 };
 
@@ -135,10 +190,16 @@ struct RemInt {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-rem"};
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
-    if (b == 0) return a;
-    if (kIsSigned<T> && b == T(-1)) return 0;
-    return T(a % b);
+    if constexpr (kIsVector<T>) {
+      return select(b == 0, a, T(a - quotient(a, b) * b));
+    } else {
+      if (b == 0) return a;
+      if (kIsSigned<T> && b == T(-1)) return 0;
+      return T(a % b);
+    }
   }
 };
 

@@ -78,7 +78,7 @@ struct RsqrtApprox {
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
-    return out(m, float(1.0 / square_root(double(in(m, a)))));
+    return out(m, 1 / square_root(in(m, a)));  // two roundings: 2^-23
   }
 };
 
@@ -137,6 +137,7 @@ struct Sin {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sin"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, sine(in(m, a))); }
@@ -149,6 +150,7 @@ struct Cos {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-cos"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) { return out(m, cosine(in(m, a))); }
@@ -161,6 +163,7 @@ struct Lg2 {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-lg2"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -175,6 +178,7 @@ struct Ex2 {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-ex2"};
+  static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -191,6 +195,7 @@ struct Tanh {
                                 .min_ptx = 70,
                                 .min_sm = 75,
                                 .manual = "floating-point-instructions-tanh"};
+  static constexpr bool kVectors = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) { return canonical(tanh_approx(a)); }
 };
 
