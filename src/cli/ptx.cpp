@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cudart/fatbin.h"
-#include "isa/table.h"
+#include "isa/operand_types.h"
 #include "ptx/parser.h"
 #include "ptx/printer.h"
 
@@ -20,7 +20,7 @@ struct PtxOptions {
   bool quiet = false;
 };
 
-// Verifies one text: every instruction against the table. Returns the number of problems.
+// Verifies one text: every instruction against the table, and the types of its registers. Returns the number of problems.
 int show(const std::string& text, const std::string& name, bool quiet) {
   const Result<ptx::Module> module = ptx::parse(text, name);
   if (!module) {
@@ -29,11 +29,14 @@ int show(const std::string& text, const std::string& name, bool quiet) {
   }
   int problems = 0;
   for (const ptx::Function& function : module->functions)
-    for (const ptx::Instruction& instruction : function.instructions)
-      if (const Result<isa::Match> match = isa::match(instruction, name); !match) {
-        fmt::print(stderr, "{}\n", match.error().to_string());
-        problems++;
-      }
+    for (const ptx::Instruction& instruction : function.instructions) {
+      const Result<isa::Match> match = isa::match(instruction, name);
+      const Status types = match ? isa::check_operand_types(instruction, *match, function, name)
+                                 : Status(match.error());
+      if (types) continue;
+      fmt::print(stderr, "{}\n", types.error().to_string());
+      problems++;
+    }
   if (!quiet) fmt::print("{}", ptx::print(*module));
   return problems;
 }
