@@ -260,7 +260,7 @@ bool default_limit(const Context& context, int limit, size_t& value) {
   switch (limit) {
     case cudaLimitStackSize: value = 1024; return true;
     case cudaLimitPrintfFifoSize: value = 8650752; return true;
-    case cudaLimitMallocHeapSize: value = 8388608; return true;
+    case cudaLimitMallocHeapSize: value = kDefaultHeapBytes; return true;
     case cudaLimitDevRuntimeSyncDepth: return false;
     case cudaLimitDevRuntimePendingLaunchCount: value = 2048; return true;
     case cudaLimitMaxL2FetchGranularity: value = 64; return true;
@@ -281,14 +281,14 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   });
 }
 
-// The stack's is taken by launches (launch.cpp); the engine's heap and printf buffer grow as
-// needed.
+// The stack's is taken by launches (launch.cpp); the engine's printf buffer grows as needed.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return with_context([&](Context& context) -> cudaError_t {
     size_t ignored = 0;
     if (!default_limit(context, limit, ignored)) return cudaErrorInvalidValue;
     const std::lock_guard lock(context.mutex);
     context.limits[limit] = value;
+    if (limit == cudaLimitMallocHeapSize) context.device().set_heap_limit(value);
     return cudaSuccess;
   });
 }
@@ -345,37 +345,67 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
   });
 }
 
-// ---- peers: the devices are in one process, but kernels see only their own device's memory
-// -------
+// ---- peers: all devices are in one process and alike, so each can reach every other ------------
+
+namespace {
+
+// cudaSuccess: two different devices.
+cudaError_t check_peers(int device, int peer) {
+  if (!valid_ordinal(device) || !valid_ordinal(peer)) return cudaErrorInvalidDevice;
+  return device == peer ? cudaErrorPeerAccessUnsupported : cudaSuccess;
+}
+
+}  // namespace
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return guarded([&]() -> cudaError_t {
     if (can == nullptr) return cudaErrorInvalidValue;
-    if (!valid_ordinal(device) || !valid_ordinal(peer)) return cudaErrorInvalidDevice;
-    *can = 0;
+    const cudaError_t error = check_peers(device, peer);
+    if (error == cudaErrorInvalidDevice) return error;
+    *can = error == cudaSuccess;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  return with_context([&](Context&) -> cudaError_t {
+  return with_context([&](Context& context) -> cudaError_t {
     if (flags != 0) return cudaErrorInvalidValue;
-    return valid_ordinal(peer) ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice;
+    if (const cudaError_t error = check_peers(context.ordinal, peer); error != cudaSuccess)
+      return error;
+    Context* other = nullptr;
+    if (const cudaError_t error = Runtime::get().context(peer, other); error != cudaSuccess)
+      return error;
+    const std::lock_guard lock(context.mutex);
+    if (!context.peers.insert(peer).second) return cudaErrorPeerAccessAlreadyEnabled;
+    context.device().set_peer(other->device(), true);
+    return cudaSuccess;
   });
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return with_context([&](Context&) {
-    return valid_ordinal(peer) ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice;
+  return with_context([&](Context& context) -> cudaError_t {
+    if (!valid_ordinal(peer)) return cudaErrorInvalidDevice;
+    const std::lock_guard lock(context.mutex);
+    if (context.peers.erase(peer) == 0) return cudaErrorPeerAccessNotEnabled;
+    Context* other = nullptr;
+    if (const cudaError_t error = Runtime::get().context(peer, other); error != cudaSuccess)
+      return error;
+    context.device().set_peer(other->device(), false);
+    return cudaSuccess;
   });
 }
 
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int device, int peer) {
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device,
+                                      int peer) {
   return guarded([&]() -> cudaError_t {
     if (value == nullptr) return cudaErrorInvalidValue;
-    if (!valid_ordinal(device) || !valid_ordinal(peer) || device == peer)
-      return cudaErrorInvalidDevice;
-    *value = 0;
-    return cudaSuccess;
+    if (check_peers(device, peer) != cudaSuccess) return cudaErrorInvalidDevice;
+    switch (attribute) {
+      case cudaDevP2PAttrPerformanceRank:
+      case cudaDevP2PAttrCudaArrayAccessSupported: *value = 0; return cudaSuccess;
+      case cudaDevP2PAttrAccessSupported:
+      case cudaDevP2PAttrNativeAtomicSupported: *value = 1; return cudaSuccess;
+      default: return cudaErrorInvalidValue;
+    }
   });
 }

@@ -3,6 +3,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cudart/diagnose.h"
 #include "cudart/errors.h"
@@ -128,7 +129,12 @@ Context::Module& Context::module_of(Binary& binary) {
     module.error = cudaErrorInvalidPtx;
     return module;
   }
-  Result<emu::LoadedModule*> loaded = device_->load(std::move(*linked));
+  // A managed variable lies where the first device that loads the module has put it.
+  const std::lock_guard lock(Runtime::get().managed_mutex);
+  std::map<std::string, void*> managed;
+  for (const auto& variable : binary.variables)
+    if (variable->managed_at != nullptr) managed[variable->name] = variable->managed_at;
+  Result<emu::LoadedModule*> loaded = device_->load(std::move(*linked), managed);
   if (!loaded) {
     complain(loaded.error().to_string());
     module.error = cudaErrorInvalidPtx;
@@ -136,10 +142,12 @@ Context::Module& Context::module_of(Binary& binary) {
   }
   module.module = *loaded;
   for (const auto& variable : binary.variables) {
-    if (variable->managed_slot == nullptr) continue;
+    if (variable->managed_slot == nullptr || variable->managed_at != nullptr) continue;
     if (const std::optional<emu::Allocation> allocation =
-            device_->find_variable(*module.module, variable->name))
-      *variable->managed_slot = reinterpret_cast<void*>(allocation->address);
+            device_->find_variable(*module.module, variable->name)) {
+      *variable->managed_slot = variable->managed_at = reinterpret_cast<void*>(allocation->address);
+      module.managed.push_back(variable.get());
+    }
   }
   return module;
 }
@@ -201,8 +209,10 @@ void Context::reset() {
   scheduler.drop(*this);
   {
     const std::lock_guard lock(load_mutex_);
-    for (const auto& [binary, module] : modules_)
+    for (const auto& [binary, module] : modules_) {
+      for (Variable* variable : module.managed) variable->managed_at = nullptr;
       if (module.module != nullptr) device_->unload(module.module);
+    }
     modules_.clear();
     kernels_.clear();
   }
@@ -219,7 +229,11 @@ void Context::reset() {
   registered.clear();
   host_flags.clear();
   limits.clear();
+  device_->set_heap_limit(kDefaultHeapBytes);
   flags = 0;
+  for (const int peer : peers)
+    if (Context* other = nullptr; Runtime::get().context(peer, other) == cudaSuccess)
+      device_->set_peer(other->device(), false);
   peers.clear();
   sticky_ = cudaSuccess;
 }

@@ -28,6 +28,7 @@ struct Variable {
   std::string name;
   uint64_t bytes = 0;
   Binary* binary = nullptr;
+  void* managed_at = nullptr;  // the memory itself, once a device has placed it
 };
 
 struct Binary {

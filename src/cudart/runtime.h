@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,6 +26,8 @@
 #include "emu/device.h"
 
 namespace tw::cudart {
+
+inline constexpr uint64_t kDefaultHeapBytes = 8388608;  // cudaLimitMallocHeapSize
 
 // What a Context knows about a registered kernel.
 struct KernelState {
@@ -66,12 +69,13 @@ class Context {
   std::unordered_map<uint64_t, unsigned> host_flags;  // cudaHostAlloc
   std::unordered_map<int, size_t> limits;             // cudaDeviceSetLimit
   unsigned flags = 0;
-  std::vector<int> peers;  // cudaDeviceEnablePeerAccess
+  std::set<int> peers;  // cudaDeviceEnablePeerAccess
 
  private:
   struct Module {
     cudaError_t error = cudaSuccess;
     emu::LoadedModule* module = nullptr;
+    std::vector<Variable*> managed;  // those that lie in this device's memory
   };
   Module& module_of(Binary& binary);
 
@@ -90,6 +94,7 @@ class Runtime {
 
   Registry registry;
   Scheduler scheduler;
+  std::mutex managed_mutex;  // Variable::managed_at of all
 
   // The GPU that the settings name; the same for every ordinal.
   cudaError_t spec(const model::DeviceSpec*& spec);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -167,12 +168,19 @@ class Device {
   // Tells the observers of a copy, memset or initialisation that the host makes through
   // host_pointer.
   virtual void host_access(uint64_t /*address*/, uint64_t /*bytes*/, bool /*write*/) {}
+  // Whether kernels of this device may access the memory of another (one made by the same backend).
+  virtual void set_peer(Device& /*peer*/, bool /*accessible*/) {}
+  // How much device-side malloc may give out; 8 MiB at first.
+  virtual void set_heap_limit(uint64_t /*bytes*/) {}
   virtual uint64_t memory_total() const = 0;
   virtual uint64_t memory_free() const = 0;
 
   // -- modules (thread-safe) --
-  // Verifies and lays out a parsed module; variables are allocated and initialised.
-  virtual Result<LoadedModule*> load(ptx::Module module) = 0;
+  // Verifies and lays out a parsed module; variables are allocated and initialised, except the
+  // managed ones that another device has placed: their host addresses by name.
+  virtual Result<LoadedModule*> load(ptx::Module module,
+                                     const std::map<std::string, void*>& managed) = 0;
+  Result<LoadedModule*> load(ptx::Module module) { return load(std::move(module), {}); }
   virtual void unload(LoadedModule* module) = 0;
   // nullptr if the module has no such kernel / variable.
   virtual const Kernel* find_kernel(const LoadedModule& module, std::string_view name) const = 0;

@@ -51,13 +51,18 @@ void DeviceImpl::host_access(uint64_t address, uint64_t bytes, bool write) {
   if (options_.observers != nullptr) options_.observers->host_access(address, bytes, write);
 }
 
+void DeviceImpl::set_peer(Device& peer, bool accessible) {
+  memory_->set_peer(*static_cast<DeviceImpl&>(peer).memory_, accessible);
+}
+
 uint8_t* DeviceImpl::host_pointer(uint64_t address, uint64_t bytes) const {
   std::optional<Allocation> a = memory_->find(address);
   if (!a || bytes > a->bytes || address - a->address > a->bytes - bytes) return nullptr;
   return a->host + (address - a->address);
 }
 
-Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
+Result<LoadedModule*> DeviceImpl::load(ptx::Module module,
+                                       const std::map<std::string, void*>& managed) {
   auto loaded = std::make_unique<LoadedModule>();
   loaded->module = std::move(module);
   const ptx::Module& m = loaded->module;
@@ -66,6 +71,11 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
     const ptx::Variable& v = m.variables[i];
     if (v.space != ptx::Space::global && v.space != ptx::Space::constant) continue;
     if (v.linkage == ptx::Linkage::external) continue;
+    if (const auto shared = managed.find(v.name); v.managed && shared != managed.end()) {
+      if (Status s = memory_->register_host(shared->second, v.bytes); !s.ok()) return s.error();
+      loaded->symbols.variables[i] = reinterpret_cast<uint64_t>(shared->second);
+      continue;
+    }
     Result<uint64_t> address =
         memory_->allocate(std::max<uint64_t>(v.bytes, 1),
                           v.managed ? AllocationKind::managed : AllocationKind::module, v.name);
@@ -110,10 +120,10 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
       uint64_t alignment = std::max(1u, v.alignment);
       total = (total + alignment - 1) / alignment * alignment + v.bytes;
     };
-    const std::vector<bool> used = variables_used(m, f);
+    const Reachable reachable = reachable_from(m, f);
     for (size_t i = 0; i < m.variables.size(); ++i) {
       const ptx::Variable& v = m.variables[i];
-      if (v.space == ptx::Space::shared && used[i])
+      if (v.space == ptx::Space::shared && reachable.variables[i])
         add(shared, v);
       else if (v.space == ptx::Space::constant)
         info.constant_bytes += v.bytes;
@@ -124,6 +134,9 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module) {
       else if (v.space == ptx::Space::local)
         add(local, v);
     }
+    for (const ptx::Function* callee : reachable.functions)
+      for (const ptx::Variable& v : callee->variables)
+        if (v.space == ptx::Space::shared) add(shared, v);
     info.static_shared_bytes = shared;
     info.local_bytes = local;
     info.registers = 32;

@@ -71,7 +71,11 @@ class DeviceImpl final : public Device {
   uint64_t memory_free() const override {
     return memory_->capacity() - std::min(memory_->capacity(), memory_->used());
   }
-  Result<LoadedModule*> load(ptx::Module module) override;
+  void set_peer(Device& peer, bool accessible) override;
+  void set_heap_limit(uint64_t bytes) override { memory_->set_heap_limit(bytes); }
+  using Device::load;
+  Result<LoadedModule*> load(ptx::Module module,
+                             const std::map<std::string, void*>& managed) override;
   void unload(LoadedModule* module) override;
   const Kernel* find_kernel(const LoadedModule& module, std::string_view name) const override;
   std::optional<Allocation> find_variable(const LoadedModule& module,

@@ -28,7 +28,8 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   state_.launch = &launch_;
   state_.memory = &device.memory();
   state_.options = &device.options();
-  state_.exclusive = (program.order_dependent && !device.options().order_any) || launch.cooperative;
+  state_.exclusive = (program.order_dependent && !device.options().order_any) ||
+                     launch.cooperative || ctas_ == 1 || device.pool().size() == 1;
   state_.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
   if (program.schedule_dependent && device.options().schedule != 0)
     choices_.state = state_.schedule = uint64_t(device.options().schedule) << 32 | (launch.id + 1);

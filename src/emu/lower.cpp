@@ -18,21 +18,21 @@ Status Lowering::run() {
   Instance kernel;
   kernel.function = &d_.function;
   if (Status s = lay_out_shared(); !s.ok()) return s;
-  recursive_ = recursive_functions();
+  uninlined_ = subroutine_functions();
   uint32_t stack_start = 0;
-  if (!recursive_.empty()) {
+  if (!uninlined_.empty()) {
     stack_pointer_ = d_.new_register(4);
     stack_start = uint32_t(d_.code.size());
     lane_op(isa::kRowMov, Type::b32, Type::none, {constant(0)}, {}, stack_pointer_);
   }
   if (Status s = body(kernel); !s.ok()) return s;
-  if (!recursive_.empty()) {
+  if (!uninlined_.empty()) {
     append(IrKind::exit);
     if (Status s = lower_subroutines(); !s.ok()) return s;
     d_.code[stack_start].s[0].value = round_up(local_bytes_, 16);
   }
   d_.program->local_bytes = round_up(local_bytes_, 16);
-  d_.program->recursive = !recursive_.empty();
+  d_.program->recursive = !uninlined_.empty();
   d_.program->static_shared_bytes = shared_bytes_;
   return Unit{};
 }
@@ -50,38 +50,47 @@ void Lowering::lay_out_parameters() {
   d_.program->uniform_bytes = uniform_end_;
 }
 
-std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function& kernel) {
-  std::vector<bool> used(module.variables.size()), seen(module.functions.size());
+Reachable reachable_from(const ptx::Module& module, const ptx::Function& kernel) {
+  Reachable out;
+  out.variables.resize(module.variables.size());
+  std::vector<bool> seen(module.functions.size());
   std::vector<const ptx::Function*> work{&kernel};
+  auto function = [&](size_t index) {
+    if (seen[index]) return;
+    seen[index] = true;
+    const ptx::Function* callee = &module.functions[index];
+    if (!callee->has_body)
+      if (const ptx::Function* definition = module.find_function(callee->name);
+          definition != nullptr)
+        callee = definition;
+    work.push_back(callee);
+    if (std::find(out.functions.begin(), out.functions.end(), callee) == out.functions.end())
+      out.functions.push_back(callee);
+  };
   auto operand = [&](auto& self, const Operand& o) -> void {
     if (o.kind == OperandKind::symbol) {
-      if (o.symbol.kind == ptx::SymbolRef::Kind::module_variable) {
-        used[o.symbol.index] = true;
-      } else if (o.symbol.kind == ptx::SymbolRef::Kind::function && !seen[o.symbol.index]) {
-        seen[o.symbol.index] = true;
-        const ptx::Function* callee = &module.functions[o.symbol.index];
-        if (!callee->has_body)
-          if (const ptx::Function* definition = module.find_function(callee->name);
-              definition != nullptr)
-            callee = definition;
-        work.push_back(callee);
-      }
+      if (o.symbol.kind == ptx::SymbolRef::Kind::module_variable)
+        out.variables[o.symbol.index] = true;
+      else if (o.symbol.kind == ptx::SymbolRef::Kind::function)
+        function(o.symbol.index);
     }
     for (const Operand& e : o.elements) self(self, e);
   };
+  // A variable whose initialiser leads to functions that are called indirectly: take them all.
+  for (const ptx::Variable& v : module.variables)
+    for (const ptx::Relocation& r : v.relocations)
+      if (r.symbol.kind == ptx::SymbolRef::Kind::function) {
+        out.variables.assign(module.variables.size(), true);
+        for (size_t i = 0; i < module.functions.size(); ++i)
+          if (!module.functions[i].entry) function(i);
+      }
   while (!work.empty()) {
     const ptx::Function* f = work.back();
     work.pop_back();
     for (const ptx::Instruction& in : f->instructions)
       for (const Operand& o : in.operands) operand(operand, o);
   }
-  // A variable whose initialiser or pointer leads to functions that are called indirectly: take
-  // them all.
-  for (const ptx::Variable& v : module.variables)
-    for (const ptx::Relocation& r : v.relocations)
-      if (r.symbol.kind == ptx::SymbolRef::Kind::function)
-        return std::vector<bool>(module.variables.size(), true);
-  return used;
+  return out;
 }
 
 // The system's part of shared memory, at its beginning: on the hardware every CTA has it, here
@@ -98,7 +107,8 @@ static bool reads_reserved_shared(const ptx::Module& module) {
 }
 
 SharedLayout shared_layout(const ptx::Module& module, const ptx::Function& kernel) {
-  const std::vector<bool> used = variables_used(module, kernel);
+  const Reachable reachable = reachable_from(module, kernel);
+  const std::vector<bool>& used = reachable.variables;
   SharedLayout layout;
   if (reads_reserved_shared(module)) layout.reserved = kReservedShared;
   uint64_t at = layout.reserved;
@@ -127,6 +137,10 @@ SharedLayout shared_layout(const ptx::Module& module, const ptx::Function& kerne
     else
       dynamic_alignment = std::max<uint64_t>(dynamic_alignment, v.alignment);
   }
+  for (const ptx::Function* f : reachable.functions)
+    for (const ptx::Variable& v : f->variables)
+      if (v.space == ptx::Space::shared && v.bytes != 0)
+        layout.arrays.push_back({&v, layout.functions[&v] = place(v)});
   layout.static_bytes = at;
   layout.dynamic = round_up(at, dynamic_alignment);
   bool dynamic = false;
@@ -137,6 +151,10 @@ SharedLayout shared_layout(const ptx::Module& module, const ptx::Function& kerne
   for (size_t i = 0; i < kernel.variables.size(); ++i)
     if (kernel.variables[i].space == ptx::Space::shared && kernel.variables[i].bytes == 0)
       layout.kernel[i] = layout.dynamic, dynamic = true;
+  for (const ptx::Function* f : reachable.functions)
+    for (const ptx::Variable& v : f->variables)
+      if (v.space == ptx::Space::shared && v.bytes == 0)
+        layout.functions[&v] = layout.dynamic, dynamic = true;
   if (dynamic) layout.static_bytes = layout.dynamic;
   return layout;
 }
@@ -145,6 +163,7 @@ Status Lowering::lay_out_shared() {
   SharedLayout layout = shared_layout(d_.module, d_.function);
   module_shared_ = std::move(layout.module);
   kernel_shared_ = std::move(layout.kernel);
+  function_shared_ = std::move(layout.functions);
   shared_bytes_ = layout.static_bytes;
   reserved_shared_ = layout.reserved;
   dynamic_shared_ = layout.dynamic;
@@ -159,13 +178,7 @@ void Lowering::lay_out_locals(Instance& f) {
       if (f.depth == 0) {
         f.variables[i] = kernel_shared_[i];
       } else {  // a device function's own __shared__ variable: one per module, whoever calls
-        auto [it, fresh] = function_shared_.try_emplace(&v, 0);
-        if (fresh) {
-          shared_bytes_ = round_up(shared_bytes_, v.alignment);
-          it->second = shared_bytes_;
-          shared_bytes_ += v.bytes;
-        }
-        f.variables[i] = it->second;
+        f.variables[i] = function_shared_.at(&v);
       }
       continue;
     }

@@ -2,13 +2,14 @@
 // reconvergence needs no call stack. Two kinds cannot be inlined:
 //
 // - Functions that may call themselves, directly or through others (calls through a pointer count
-//   as calls of every function whose address is taken and whose signature fits). Each is lowered once,
-//   behind the kernel's body, as a subroutine. An activation has a frame in the thread's local
-//   memory, at the stack pointer: where to return to, parameters, return values, local variables.
-//   The caller writes what it still needs of its own registers behind its frame, as a compiler
-//   without registers to spare would, and reads it back afterwards. A return is a branch to one of
-//   the call sites by number, so lanes of a warp may be at different depths; all that differs
-//   between activations is per lane, hence it does not matter where their paths meet.
+//   as calls of every function whose address is taken and whose signature fits), and those that would
+//   be nested too deeply or make a body too large (lowering.h). Each is lowered once, behind the
+//   kernel's body, as a subroutine. An activation has a frame in the thread's local memory, at the
+//   stack pointer: where to return to, parameters, return values, local variables. The caller writes
+//   what it still needs of its own registers behind its frame, as a compiler without registers to
+//   spare would, and reads it back afterwards. A return is a branch to one of the call sites by
+//   number, so lanes of a warp may be at different depths; all that differs between activations is
+//   per lane, hence it does not matter where their paths meet.
 // - Functions that the CUDA device runtime provides (system_calls.cpp).
 //
 // Limits: a thread's stack is Launch::stack_bytes; past its end an access is out of bounds.
@@ -167,8 +168,7 @@ Status Lowering::call_pointer(Instance& f, const ptx::Instruction& in, const Ope
 
 Status Lowering::call_function(Instance& f, const ptx::Instruction& in, const ptx::Function& target,
                                const Operand* returns, const Operand* arguments) {
-  if (recursive_.contains(&target)) return call_subroutine(f, in, target, returns, arguments);
-  if (f.depth >= kMaxInlineDepth) return error_at(in, "calls are nested too deeply");
+  if (uninlined_.contains(&target)) return call_subroutine(f, in, target, returns, arguments);
   Instance g;
   g.function = &target;
   g.caller = &f;
@@ -229,7 +229,7 @@ Status Lowering::call(Instance& f, const ptx::Instruction& in) {
   return expand();
 }
 
-// ---- functions that may call themselves ----
+// ---- subroutines ----
 
 namespace {
 
@@ -247,7 +247,8 @@ const ptx::Function* definition_of(const ptx::Module& module, uint32_t index) {
 // Who calls whom, from the kernel down.
 struct CallGraph {
   std::vector<const ptx::Function*> functions;
-  std::vector<std::vector<uint32_t>> callees;
+  std::vector<std::vector<uint32_t>> callees;  // each once
+  std::vector<std::vector<uint32_t>> sites;    // how often it is called, for each callee
 };
 
 CallGraph call_graph(const ptx::Module& module, const ptx::Function& kernel,
@@ -273,15 +274,24 @@ CallGraph call_graph(const ptx::Module& module, const ptx::Function& kernel,
       }
     }
     std::sort(callees.begin(), callees.end());
-    callees.erase(std::unique(callees.begin(), callees.end()), callees.end());
-    graph.callees.push_back(std::move(callees));
+    graph.callees.emplace_back();
+    graph.sites.emplace_back();
+    for (uint32_t callee : callees) {
+      if (graph.callees.back().empty() || graph.callees.back().back() != callee) {
+        graph.callees.back().push_back(callee);
+        graph.sites.back().push_back(0);
+      }
+      ++graph.sites.back().back();
+    }
   }
   return graph;
 }
 
 // Strongly connected components after Tarjan, "Depth-First Search and Linear Graph Algorithms",
-// without recursion of its own: a module may chain any number of functions.
-std::unordered_set<const ptx::Function*> on_cycles(const CallGraph& graph) {
+// without recursion of its own: a module may chain any number of functions. `order`: all functions,
+// callees before callers.
+std::unordered_set<const ptx::Function*> on_cycles(const CallGraph& graph,
+                                                   std::vector<uint32_t>& order) {
   const size_t n = graph.functions.size();
   constexpr uint32_t kNew = 0xffffffff;
   std::vector<uint32_t> number(n, kNew), low(n, 0), component;
@@ -308,6 +318,7 @@ std::unordered_set<const ptx::Function*> on_cycles(const CallGraph& graph) {
       continue;
     }
     uint32_t done = f;
+    order.push_back(done);
     path.pop_back();
     if (!path.empty()) low[path.back().first] = std::min(low[path.back().first], low[done]);
     if (low[done] != number[done]) continue;
@@ -322,13 +333,45 @@ std::unordered_set<const ptx::Function*> on_cycles(const CallGraph& graph) {
   return found;
 }
 
+// Programs whose calls can all be inlined are. In the others every function but the small ones is
+// a subroutine, too.
+void add_uninlinable(const CallGraph& graph, const std::vector<uint32_t>& order,
+                     std::unordered_set<const ptx::Function*>& subroutines) {
+  struct Inlined {
+    uint64_t instructions = 0;
+    uint32_t depth = 0;
+  };
+  std::vector<Inlined> inlined(graph.functions.size());
+  for (const bool all : {true, false})
+    for (uint32_t f : order) {
+      Inlined& body = inlined[f] = {graph.functions[f]->instructions.size(), 0};
+      for (size_t i = 0; i < graph.callees[f].size(); ++i) {
+        const uint32_t callee = graph.callees[f][i];
+        if (subroutines.contains(graph.functions[callee])) continue;
+        body.instructions += graph.sites[f][i] * inlined[callee].instructions;
+        body.instructions =
+            std::min(body.instructions, 2 * kMaxInlined);  // it may grow without end
+        body.depth = std::max(body.depth, inlined[callee].depth + 1);
+      }
+      const bool fits = body.instructions <= kMaxInlined && body.depth <= kMaxInlineDepth;
+      if (all && f == order.back() && fits) return;  // the kernel comes last
+      if (!all && f != order.back() &&
+          (body.instructions > kMaxSmallFunction || body.depth == kMaxInlineDepth))
+        subroutines.insert(graph.functions[f]);
+    }
+}
+
 }  // namespace
 
-std::unordered_set<const ptx::Function*> Lowering::recursive_functions() const {
+std::unordered_set<const ptx::Function*> Lowering::subroutine_functions() const {
   bool calls = std::any_of(d_.function.instructions.begin(), d_.function.instructions.end(),
                            [](const ptx::Instruction& in) { return in.opcode == "call"; });
   if (!calls) return {};
-  return on_cycles(call_graph(d_.module, d_.function, address_taken()));
+  const CallGraph graph = call_graph(d_.module, d_.function, address_taken());
+  std::vector<uint32_t> order;
+  std::unordered_set<const ptx::Function*> found = on_cycles(graph, order);
+  add_uninlinable(graph, order, found);
+  return found;
 }
 
 // A register that is named nowhere behind the call, or only after it has been written, need not be

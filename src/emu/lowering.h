@@ -28,6 +28,9 @@ using OperandKind = ptx::Operand::Kind;
 
 inline constexpr uint32_t kMaxInlineDepth = 32;
 inline constexpr size_t kMaxInstructions = 4'000'000;
+// PTX instructions of a kernel with all that it calls, and of a function worth inlining when that is
+// too much.
+inline constexpr uint64_t kMaxInlined = 100'000, kMaxSmallFunction = 500;
 
 inline uint8_t register_bytes(Type type) {
   if (type == Type::pred) return 0;
@@ -53,7 +56,7 @@ inline uint64_t round_up(uint64_t value, uint64_t to) {
   return to <= 1 ? value : (value + to - 1) / to * to;
 }
 
-// A function that may call itself, lowered once (lower_call.cpp). Offsets are in its frame, which
+// A function that is not inlined, lowered once (lower_call.cpp). Offsets are in its frame, which
 // begins with the number of the call site to return to.
 struct Subroutine {
   const ptx::Function* function = nullptr;
@@ -238,7 +241,7 @@ class Lowering {
     Source base;
     int64_t offset = 0;
   };
-  std::unordered_set<const ptx::Function*> recursive_functions() const;
+  std::unordered_set<const ptx::Function*> subroutine_functions() const;
   const std::vector<std::vector<bool>>& live_after(const ptx::Function& function);
   LocalPlace local_place(const Instance& f, uint64_t offset) const;
   uint32_t load_local(const LocalPlace& from, uint8_t bytes);
@@ -269,9 +272,9 @@ class Lowering {
   std::unordered_map<std::string, isa::Match> matches_;
   std::string spelling_;
   uint32_t condition_code_ = kNoReg;
-  std::unordered_set<const ptx::Function*> recursive_;
+  std::unordered_set<const ptx::Function*> uninlined_;
   std::deque<Subroutine> subroutines_;
-  uint32_t stack_pointer_ = kNoReg;  // local address of the frame; where recursive_ is not empty
+  uint32_t stack_pointer_ = kNoReg;  // local address of the frame; where uninlined_ is not empty
   std::unordered_map<const ptx::Function*, std::vector<std::vector<bool>>> live_after_;
 
  public:

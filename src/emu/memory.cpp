@@ -19,6 +19,9 @@ constexpr uint64_t kGuard = 512;  // unallocated bytes after each allocation
 constexpr uint64_t kHugePage =
     2 << 20;  // large allocations are aligned to it and ask for such pages
 
+constexpr uint64_t kHeapGrain = 16;  // device-side malloc's alignment
+constexpr const char* kHeapLabel = "device malloc";
+
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 // The same pages at two places.
@@ -135,6 +138,18 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
   return a;
 }
 
+Result<uint64_t> MemoryMap::allocate_on_heap(uint64_t bytes) {
+  if (bytes > capacity_) return Error{fmt::format("{} bytes exceed the device's memory", bytes)};
+  const uint64_t taken = round_up(bytes, kHeapGrain);
+  if (heap_used_.fetch_add(taken) + taken > heap_limit_) {
+    heap_used_ -= taken;
+    return Error{fmt::format("the heap of {} bytes is used up", heap_limit_.load())};
+  }
+  Result<uint64_t> address = allocate(bytes, AllocationKind::module, kHeapLabel);
+  if (!address.ok()) heap_used_ -= taken;
+  return address;
+}
+
 Status MemoryMap::register_host(void* pointer, uint64_t bytes) {
   std::unique_lock lock(mutex_);
   Allocation a;
@@ -176,6 +191,7 @@ void MemoryMap::release(const Allocation& a) {
     if (to > from) madvise(from, size_t(to - from), MADV_DONTNEED);
   }
   used_ -= a.bytes;
+  if (a.label == kHeapLabel) heap_used_ -= round_up(a.bytes, kHeapGrain);
   uint64_t start = a.address, bytes = need;
   auto next = holes_.lower_bound(start);
   if (next != holes_.end() && start + bytes == next->first) {
@@ -207,6 +223,25 @@ Status MemoryMap::free(uint64_t address) {
 }
 
 std::optional<Allocation> MemoryMap::find(uint64_t address) const {
+  std::optional<Allocation> found = find_own(address);
+  if (found) return found;
+  std::vector<const MemoryMap*> peers;
+  {
+    std::shared_lock lock(mutex_);
+    peers = peers_;
+  }
+  for (const MemoryMap* peer : peers)
+    if ((found = peer->find_own(address))) return found;
+  return std::nullopt;
+}
+
+void MemoryMap::set_peer(const MemoryMap& peer, bool accessible) {
+  std::unique_lock lock(mutex_);
+  std::erase(peers_, &peer);
+  if (accessible) peers_.push_back(&peer);
+}
+
+std::optional<Allocation> MemoryMap::find_own(uint64_t address) const {
   std::shared_lock lock(mutex_);
   auto it = live_.upper_bound(address);
   if (it == live_.begin()) return std::nullopt;

@@ -7,11 +7,13 @@
 // Tested by tests/unit/emu/memory_test.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <vector>
 
 #include "emu/device.h"
 #include "util/result.h"
@@ -26,9 +28,14 @@ class MemoryMap {
   ~MemoryMap();
 
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind, std::string label = {});
+  // Device-side malloc; an error when its heap is used up.
+  Result<uint64_t> allocate_on_heap(uint64_t bytes);
+  void set_heap_limit(uint64_t bytes) { heap_limit_ = bytes; }
   Status register_host(void* pointer, uint64_t bytes);
   Status free(uint64_t address);
+  // Also in the memory of the peers.
   std::optional<Allocation> find(uint64_t address) const;
+  void set_peer(const MemoryMap& peer, bool accessible);
   // The live allocation whose end or start is nearest, for messages.
   std::optional<Allocation> nearest(uint64_t address) const;
   bool in_window(uint64_t address) const { return address - window_ < window_bytes_; }
@@ -39,6 +46,7 @@ class MemoryMap {
   MemoryMap() = default;
   Result<Allocation> reserve(uint64_t bytes, AllocationKind kind, std::string label);
   void release(const Allocation& a);
+  std::optional<Allocation> find_own(uint64_t address) const;
 
   ObserverSource* observers_ = nullptr;  // told without the lock
   mutable std::shared_mutex mutex_;
@@ -49,6 +57,8 @@ class MemoryMap {
   uint8_t* mapped_data_ = nullptr;
   uint64_t usable_ = 0;  // of the window
   uint64_t capacity_ = 0, used_ = 0, next_id_ = 1;
+  std::atomic<uint64_t> heap_limit_{uint64_t{8} << 20}, heap_used_{0};
+  std::vector<const MemoryMap*> peers_;
 };
 
 }  // namespace tw::emu

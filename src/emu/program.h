@@ -103,10 +103,13 @@ struct Program {
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };
 
-// By Module::variables index: whether the kernel, or a function it calls, names the variable. nvcc
-// puts the shared arrays of all kernels at module scope; a CTA has room for those of its own kernel
-// only.
-std::vector<bool> variables_used(const ptx::Module& module, const ptx::Function& kernel);
+// What a kernel, or a function it calls, names. nvcc puts the shared arrays of all kernels at module
+// scope; a CTA has room for those of its own kernel only.
+struct Reachable {
+  std::vector<bool> variables;                  // by Module::variables index
+  std::vector<const ptx::Function*> functions;  // with their bodies, where the module has them
+};
+Reachable reachable_from(const ptx::Module& module, const ptx::Function& kernel);
 
 // Where a module's symbols are: filled by the loader.
 struct SymbolAddresses {

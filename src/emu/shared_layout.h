@@ -1,11 +1,12 @@
 // Where the __shared__ variables of a kernel lie in its CTA's shared memory: those of the module
-// that it (or what it calls) names, then its own, then the dynamic part. The shared variables that
-// a device function declares are not among them; decode puts them behind.
+// that it (or what it calls) names, then its own and those of the functions that it reaches, then
+// the dynamic part.
 //
 // Tested by tests/unit/emu (shared memory of kernels) and tests/checkers (memory_shared.cu).
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "ptx/module.h"
@@ -19,10 +20,11 @@ struct SharedArray {
 
 struct SharedLayout {
   std::vector<uint64_t> module, kernel;  // offsets by Module::variables and Function::variables
-  std::vector<SharedArray> arrays;       // in the order of their offsets
-  uint64_t reserved = 0;                 // the system's part, at the beginning
-  uint64_t static_bytes = 0;             // up to the dynamic part if there is one
-  uint64_t dynamic = 0;                  // offset of the dynamic part
+  std::unordered_map<const ptx::Variable*, uint64_t> functions;  // device functions' own
+  std::vector<SharedArray> arrays;                               // in the order of their offsets
+  uint64_t reserved = 0;      // the system's part, at the beginning
+  uint64_t static_bytes = 0;  // up to the dynamic part if there is one
+  uint64_t dynamic = 0;       // offset of the dynamic part
 };
 
 SharedLayout shared_layout(const ptx::Module& module, const ptx::Function& kernel);

@@ -213,8 +213,7 @@ const Op* call_malloc(TW_HANDLER_ARGS) {
   for_lanes(warp->active, [&](uint32_t lane) {
     Thread thread{warp, lane};
     uint64_t bytes = thread.parameter<uint64_t>(constant_source(o, frame, 0));
-    Result<uint64_t> address = warp->cta->state.memory->allocate(
-        bytes == 0 ? 1 : bytes, AllocationKind::module, "device malloc");
+    Result<uint64_t> address = warp->cta->state.memory->allocate_on_heap(bytes == 0 ? 1 : bytes);
     if (o.sources > 1)
       thread.set_parameter<uint64_t>(constant_source(o, frame, 1), address.ok() ? *address : 0);
   });

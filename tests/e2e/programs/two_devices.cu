@@ -1,5 +1,5 @@
 // Two devices: memory, kernels and streams of each; copies between them; host and managed memory
-// that both use; what peers refuse.
+// that both use, a __managed__ variable among it; peer access.
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call)                                                   \
@@ -13,12 +13,14 @@
 
 constexpr int kCount = 1024;
 __device__ int offset = 7;
+__managed__ int both = 40;
 
 __global__ void number(int* p, int step) {
   const int i = int(blockIdx.x * blockDim.x + threadIdx.x);
   p[i] = i * step + offset;
 }
 __global__ void add_one(int* p) { atomicAdd(p, 1); }
+__global__ void count_both() { atomicAdd(&both, 1); }
 
 long sum(const int* p) {
   long total = 0;
@@ -90,13 +92,31 @@ int main() {
   CHECK(cudaFreeHost(pinned));
   CHECK(cudaFree(managed));
 
-  int can = 1;
-  CHECK(cudaDeviceCanAccessPeer(&can, 0, 1));
-  printf("kernels see the other's memory: %d, %s\n", can,
-         cudaGetErrorName(cudaDeviceEnablePeerAccess(0, 0)));
+  for (int d = 0; d < 2; d++) {
+    CHECK(cudaSetDevice(d));
+    count_both<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    both += 1000;
+  }
+  printf("a managed variable: %d\n", both);
+
+  int can[2] = {};
+  CHECK(cudaDeviceCanAccessPeer(&can[0], 0, 1));
+  CHECK(cudaDeviceCanAccessPeer(&can[1], 1, 1));
+  printf("kernels can see the other's memory: %d, their own as a peer's: %d, %s\n", can[0], can[1],
+         cudaGetErrorName(cudaDeviceEnablePeerAccess(1, 0)));
   printf("device 2: %s\n", cudaGetErrorName(cudaSetDevice(2)));
   (void)cudaGetLastError();
   CHECK(cudaSetDevice(0));
+  CHECK(cudaDeviceEnablePeerAccess(1, 0));
+  printf("twice: %s\n", cudaGetErrorName(cudaDeviceEnablePeerAccess(1, 0)));
+  CHECK(cudaMemset(p[1], 0, sizeof(int)));
+  add_one<<<2, 32>>>(p[1]);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpy(h, p[1], sizeof(int), cudaMemcpyDefault));
+  printf("counted in the peer's memory: %d\n", h[0]);
+  CHECK(cudaDeviceDisablePeerAccess(1));
+  printf("twice: %s\n", cudaGetErrorName(cudaDeviceDisablePeerAccess(1)));
   add_one<<<1, 1>>>(p[1]);
-  printf("a kernel that uses it: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  printf("a kernel that uses it now: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }

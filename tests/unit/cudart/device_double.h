@@ -94,7 +94,9 @@ class DeviceDouble : public emu::Device {
   uint64_t memory_total() const override { return spec_.memory_bytes; }
   uint64_t memory_free() const override { return spec_.memory_bytes - used_; }
 
-  Result<emu::LoadedModule*> load(ptx::Module module) override {
+  using Device::load;
+  Result<emu::LoadedModule*> load(ptx::Module module,
+                                  const std::map<std::string, void*>&) override {
     auto loaded = std::make_unique<emu::LoadedModule>();
     const std::lock_guard lock(mutex_);
     for (const ptx::Function& function : module.functions) {

@@ -42,6 +42,54 @@ TEST(Engine, LoopsOfDifferentLengthMeetAgain) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], i * (i + 1) / 2);
 }
 
+// The dynamic part begins behind a device function's own shared variable.
+TEST(Engine, SharedVariablesOfFunctionsDoNotOverlapDynamicOnes) {
+  KernelRunner runner;
+  ASSERT_TRUE(runner
+                  .load(R"(
+    .extern .shared .align 4 .b8 dynamic[];
+    .func (.param .b32 result) own(.param .b32 value)
+    {
+      .shared .align 4 .b32 word[32];
+      .reg .b32 %t, %at, %a;
+      ld.param.u32 %a, [value];
+      mov.u32 %t, %tid.x;
+      shl.b32 %t, %t, 2;
+      mov.u32 %at, word;
+      add.u32 %at, %at, %t;
+      st.shared.u32 [%at], %a;
+      ld.shared.u32 %a, [%at];
+      st.param.b32 [result], %a;
+      ret;
+    }
+    .visible .entry k(.param .u64 out, .param .u64 in)
+    {
+      .param .b32 given, back;
+      .reg .b64 %out, %offset;
+      .reg .b32 %t, %at, %value, %got;
+      ld.param.u64 %out, [out];
+      mov.u32 %t, %tid.x;
+      mul.wide.u32 %offset, %t, 4;
+      add.u64 %out, %out, %offset;
+      shl.b32 %at, %t, 2;
+      mov.u32 %value, dynamic;
+      add.u32 %at, %at, %value;
+      st.shared.u32 [%at], %t;
+      st.param.b32 [given], 777;
+      call (back), own, (given);
+      ld.param.u32 %got, [back];
+      ld.shared.u32 %value, [%at];
+      mad.lo.u32 %value, %got, 1000, %value;
+      st.global.u32 [%out], %value;
+      ret;
+    })")
+                  .ok());
+  const uint64_t out = runner.buffer(std::vector<uint32_t>(32));
+  EXPECT_EQ(runner.run({1, 1, 1}, {32, 1, 1}, {out, 0}, 128).kind, FaultKind::none);
+  const auto v = runner.read<uint32_t>(out, 32);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], 777000 + i);
+}
+
 TEST(Engine, GuardsOnAnyInstruction) {
   auto v = KernelRunner().words(kPrologue + R"(
     mov.u32 %value, 7;

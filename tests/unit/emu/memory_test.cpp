@@ -131,5 +131,29 @@ TEST_F(Memory, TheNearestAllocationIsNamed) {
   EXPECT_EQ(map->nearest(b + 5000)->address, b);
 }
 
+TEST_F(Memory, TheHeapOfDeviceMallocHasALimit) {
+  map->set_heap_limit(1000);
+  const uint64_t first = *map->allocate_on_heap(601);  // takes 608
+  EXPECT_FALSE(map->allocate_on_heap(400).ok());
+  EXPECT_TRUE(map->allocate_on_heap(380).ok());  // 384
+  EXPECT_FALSE(map->allocate_on_heap(1).ok());
+  ASSERT_TRUE(map->free(first).ok());
+  EXPECT_TRUE(map->allocate_on_heap(600).ok());
+  EXPECT_GT(allocate(kMega), 0u);  // cudaMalloc is not part of it
+}
+
+TEST_F(Memory, APeersAllocationsAreFoundWhileItIsOne) {
+  std::unique_ptr<MemoryMap> other = std::move(MemoryMap::create(64 * kMega)).value();
+  const uint64_t a = *other->allocate(100, AllocationKind::device);
+  EXPECT_FALSE(map->find(a));
+  map->set_peer(*other, true);
+  ASSERT_TRUE(map->find(a + 99));
+  EXPECT_EQ(map->find(a)->host, other->find(a)->host);
+  EXPECT_FALSE(map->find(a + 100));
+  EXPECT_FALSE(other->find(allocate(8)));  // one direction only
+  map->set_peer(*other, false);
+  EXPECT_FALSE(map->find(a));
+}
+
 }  // namespace
 }  // namespace tw::emu

@@ -2,6 +2,8 @@
 // manual allows. Programs with real recursion: tests/e2e/suite/recursion.cu.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "kernel_runner.h"
 
 namespace tw::emu {
@@ -131,6 +133,53 @@ TEST(Recursion, WithoutEndIsAFaultThatNamesTheStack) {
   Fault fault = runner.run({1, 1, 1}, {32, 1, 1}, {buffer, buffer});
   EXPECT_EQ(fault.kind, FaultKind::illegal_address);
   EXPECT_THAT(fault.message, testing::HasSubstr("cudaLimitStackSize"));
+}
+
+// `count` functions f0, f1, ...; body(i) is the text between reading the argument into %r1 and
+// storing %r2. The last one is called f.
+std::string chain(uint32_t count, const std::function<std::string(uint32_t)>& body) {
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i)
+    text += ".func (.param .b32 r) f" + (i + 1 < count ? std::to_string(i) : "") +
+            "(.param .b32 n) {\n.reg .b32 %r<6>; .reg .pred %p; .param .b32 a; .param .b32 b;\n"
+            "ld.param.b32 %r1, [n];\n" +
+            body(i) + "st.param.b32 [r], %r2;\nret;\n}\n";
+  return text;
+}
+
+TEST(Subroutine, CallsNestedDeeplyAreNotInlinedWithoutEnd) {
+  const std::string text = chain(300, [](uint32_t i) -> std::string {
+    if (i == 0) return "mov.u32 %r2, %r1;\n";
+    return "add.u32 %r3, %r1, 1;\nst.param.b32 [a], %r3;\ncall (b), f" + std::to_string(i - 1) +
+           ", (a);\nld.param.b32 %r2, [b];\nadd.u32 %r2, %r2, %r1;\n";
+  });
+  std::vector<uint32_t> arguments, wanted;
+  for (uint32_t n = 0; n < 32; ++n) {
+    uint32_t sum = n + 299;
+    for (uint32_t i = 0; i < 299; ++i) sum += n + i;
+    arguments.push_back(n), wanted.push_back(sum);
+  }
+  EXPECT_EQ(results(text, arguments), wanted);
+}
+
+TEST(Subroutine, CallTreesThatWouldExplodeAreNotInlined) {
+  // Each level calls the one below twice, while bit i of the argument's complement allows it.
+  const std::string text = chain(40, [](uint32_t i) -> std::string {
+    if (i == 0) return "mov.u32 %r2, 1;\n";
+    const std::string call = "call (b), f" + std::to_string(i - 1) +
+                             ", (a);\nld.param.b32 %r3, [b];\nadd.u32 %r2, %r2, %r3;\n";
+    return "st.param.b32 [a], %r1;\nmov.u32 %r2, 0;\n" + call + "and.b32 %r4, %r1, " +
+           std::to_string(1u << (i % 32)) + ";\nsetp.eq.u32 %p, %r4, 0;\n@%p bra skip;\n" + call +
+           "skip:\n";
+  });
+  const std::vector<uint32_t> arguments = {0, 2, 6, 0x80, 0x110, 0x42};
+  std::vector<uint32_t> wanted;
+  for (uint32_t n : arguments) {
+    uint32_t leaves = 1;
+    for (uint32_t i = 1; i < 40; ++i) leaves <<= n >> (i % 32) & 1;
+    wanted.push_back(leaves);
+  }
+  EXPECT_EQ(results(text, arguments), wanted);
 }
 
 }  // namespace
