@@ -4,7 +4,8 @@
 // another cache line and another page, and each line is read from memory before it is overwritten.
 // Choice (host_tile.inc): blocks are transposed in registers (AVX2 or AVX-512) into a buffer of a
 // few output rows, and leave it as whole cache lines past the caches, in panels that use up an
-// input page before they leave it and write a kilobyte or more to an output page at a visit.
+// input page before they leave it and write a kilobyte or more to an output page at a visit. With
+// AVX-512, elements of 4 bytes or more and output rows that start on lines need no buffer.
 // Results that fit the caches go through the same blocks with normal stores. Threads take ranges of
 // columns, and of rows where there are few columns. Limits: without AVX2, plain loops in square
 // tiles.
@@ -53,7 +54,7 @@ struct PanelShape {
   int rows, row_bytes, ahead;
 };
 constexpr PanelShape kPanels[5] = {
-    {256, 256, 16}, {64, 128, 32}, {64, 128, 16}, {32, 256, 16}, {32, 128, 16}};
+    {256, 256, 16}, {64, 128, 32}, {64, 128, 16}, {32, 256, 8}, {32, 128, 16}};
 constexpr PanelShape panel_of(int element_bytes) {
   return kPanels[plan::size_index(element_bytes)];
 }
@@ -64,6 +65,7 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
 constexpr int64_t kHostBufferBytes = 256 * 1024;
+constexpr int64_t kLargestPitch = int64_t(1) << 26;  // of an output row whose offsets take 32 bits
 
 // Elements one by one, in squares that fit the first-level cache.
 template <int kElement> void copy_squares(const Matrix& m, int64_t col_begin, int64_t col_end) {
@@ -126,6 +128,11 @@ struct Free {
 template <int kElement>
 void run_columns(const Matrix& m, int64_t begin, int64_t end, bool stream, Isa isa) {
 #ifdef TW_X86
+  if constexpr (kElement >= 4) {
+    const bool lines = (reinterpret_cast<uintptr_t>(m.out) | uintptr_t(m.out_row)) % 64 == 0;
+    if (stream && lines && isa == Isa::kAvx512 && m.out_row < kLargestPitch)
+      return avx512::stream_lines<kElement>(m, begin, end);
+  }
   if (isa != Isa::kPortable) {
     const size_t bytes = 2 * kHostBufferBytes + (stream ? size_t(end - begin) * 64 : 0);
     // No memory: the plain loops need none.

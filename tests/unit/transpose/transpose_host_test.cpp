@@ -16,20 +16,23 @@ void check(int e, int64_t rows, int64_t cols, int64_t pad_in, int64_t pad_out, i
   const int64_t ld_in = cols + pad_in, ld_out = rows + pad_out;
   const int64_t in_size = rows * ld_in, out_size = cols * ld_out;
   std::vector<char> in(size_t(count * in_size * e + 16)),
-      out(size_t(count * out_size * e + 16), char(0x5a));
+      out(size_t(count * out_size * e + 80), char(0x5a));
+  // Output rows start on lines where ld_out allows.
+  char* const to = out.data() + (-reinterpret_cast<uintptr_t>(out.data()) & 63);
   std::mt19937 random(11);
   for (char& c : in) c = char(random());
-  std::vector<char> want = out;
+  std::vector<char> want_store = out;
+  char* const want = want_store.data() + (to - out.data());
   for (int64_t b = 0; b < count; ++b)
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
-        std::memcpy(want.data() + (b * out_size + c * ld_out + r) * e,
+        std::memcpy(want + (b * out_size + c * ld_out + r) * e,
                     in.data() + (b * in_size + r * ld_in + c) * e, size_t(e));
-  ASSERT_TRUE(transpose_host(in.data(), ld_in, out.data(), ld_out, rows, cols, e,
+  ASSERT_TRUE(transpose_host(in.data(), ld_in, to, ld_out, rows, cols, e,
                              {count, in_size, out_size}, threads)
                   .ok());
-  EXPECT_TRUE(out == want) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in << "/"
-                           << pad_out;
+  EXPECT_TRUE(out == want_store) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in
+                                 << "/" << pad_out;
 }
 
 TEST(TransposeHost, EveryElementSizeAndShape) {
@@ -48,6 +51,10 @@ TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(4, 1601, 1503, 7, 1, 1, 2);
   check(8, 1100, 1001, 1, 3, 1, 1);
   check(16, 733, 801, 0, 1, 1, 2);
+  check(4, 1601, 1503, 7, 15, 1, 2);  // output rows on lines, margins on both sides
+  check(8, 1101, 1003, 1, 3, 1, 2);
+  check(16, 733, 803, 0, 3, 1, 1);
+  check(4, 3000, 7, 0, 8, 130, 2);
   check(2, 1 << 21, 3, 0, 1, 1, 4);  // few columns: threads share the rows
   check(4, 3, 900001, 1, 0, 1, 2);   // and few rows
 }
