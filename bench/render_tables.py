@@ -3,7 +3,7 @@
 
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
-FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, permute,
+FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
 inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
 Standard library only.
 """
@@ -67,6 +67,24 @@ def transpose_table(name, data):
         rows.append(f"| {TYPES[case['type']]} | {shape} | {cell(r['tilewright'])} | {cell(copy)} | "
                     f"{100 * r['tilewright'] / copy:.1f} % | {cell(r.get('geam'))} | {cell(r.get('textbook'))} | "
                     f"{cell(torch.get(key(case)))} |")
+    return rows
+
+
+def transpose_summary_table(name, data):
+    """A row a kind of matrix, a column an element size: the share of the copy's rate."""
+    kinds = {"square, 512 MiB to 1 GiB": lambda c: c["what"] == "" and c["rows"] == c["cols"] and int(c["rows"]) % 4096 == 0,
+             "8191x8191": lambda c: c["what"] == "" and c["rows"] == c["cols"] == "8191",
+             "4096x4096 of a larger one, odd pitches": lambda c: c["what"] == "sub, odd ld",
+             "1048576x3": lambda c: c["what"] == "tall" and c["cols"] == "3",
+             "4096 of 64x64": lambda c: c["what"] == "batch" and c["rows"] == "64"}
+    types = ["b8", "b16", "b32", "b64", "b128"]
+    rows = ["| bytes of an element | " + " | ".join(TYPES[t] for t in types) + " |", "|---" + "|--:" * len(types) + "|"]
+    for kind, wanted in kinds.items():
+        cells = []
+        for t in types:
+            r = rates([c for c in data["cases"] if c["type"] == t and wanted(c)][-1])  # sizes grow
+            cells.append(f"{100 * r['tilewright'] / best_copy(r):.0f} %")
+        rows.append(f"| {kind} | " + " | ".join(cells) + " |")
     return rows
 
 
@@ -269,7 +287,7 @@ def prediction_table(_, data):
     return rows
 
 
-KINDS = {"ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+KINDS = {"ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 

@@ -1,6 +1,8 @@
 // See permute_plan.h.
 #include "transpose/permute_plan.h"
 
+#include "transpose/block_plan.h"
+
 namespace tilewright::plan {
 namespace {
 
@@ -11,6 +13,20 @@ Status invalid(const char* argument, const char* message) {
 struct Dim {
   int64_t size, in, out;  // strides in elements
 };
+
+std::string explain_block(const PermutePlan& p, const DeviceLimits& device) {
+  BlockDim dim[kBlockDims];
+  int n = 0;
+  for (int i = 0; i < p.dims; ++i) dim[n++] = {p.extent[i], p.stride_in[i], p.stride_out[i]};
+  dim[n++] = {p.cols, 1, p.ld_out};
+  dim[n++] = {p.rows, p.ld_in, 1};
+  const BlockPlan block = plan_block(dim, n, p.element_bytes, true, device.sm_count);
+  std::string text = "  a block: ";
+  for (int i = 0; i < n; ++i) text += (i ? " x " : "") + std::to_string(block.extent[i]);
+  return text + " of the dimensions, runs of " + std::to_string(block.in_run * p.element_bytes) +
+         " bytes in, " + std::to_string(block.out_run * p.element_bytes) + " bytes out; " +
+         std::to_string(block.blocks) + " CTAs of " + std::to_string(kBlockThreads) + " threads\n";
+}
 
 }  // namespace
 
@@ -157,7 +173,11 @@ std::string explain_permute(int dims, const int64_t* sizes, const int* order, in
   }
   for (int i = 0; i < p.dims; ++i) text += (i ? " x " : ", batch ") + std::to_string(p.extent[i]);
   text += "\n";
-  if (p.kind == PermuteKind::kTranspose) text += explain(transposes_of(p, kIn, kOut), device);
+  if (p.kind == PermuteKind::kTranspose) {
+    const TransposeProblem problem = transposes_of(p, kIn, kOut);
+    text += explain(problem, device);
+    if (choose(problem, device).kernel == TransposeKernel::kBlock) text += explain_block(p, device);
+  }
   return text;
 }
 

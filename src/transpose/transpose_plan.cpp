@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "transpose/block_plan.h"
+
 namespace tilewright::plan {
 namespace {
 
@@ -79,76 +81,114 @@ bool narrow_aligned(const TransposeProblem& p, bool tall) {
          !(p.batch > 1 && (misfit(p.stride_in) || misfit(p.stride_out)));
 }
 
-TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, const Notes& notes) {
-  TransposePlan plan;
-  const int e = p.element_bytes;
-  if (p.rows == 0 || p.cols == 0 || p.batch == 0) {
+// The candidates in the order in which they are asked; each says whether it takes the problem.
+struct Choice {
+  const TransposeProblem& p;
+  const DeviceLimits& device;
+  const Notes& notes;
+  TransposePlan plan{};
+
+  int element() const { return p.element_bytes; }
+  int64_t matrix_bytes() const { return p.rows * p.cols * element(); }
+  int64_t tiles_of(const TileConfig& config) const {
+    return ceil_div(p.rows, config.rows) * ceil_div(p.cols, config.cols) * p.batch;
+  }
+  // The matrix is at least that share of the tiles that cover it.
+  bool fills(const TileConfig& config, int percent) const {
+    const int64_t covered =
+        ceil_div(p.rows, config.rows) * config.rows * ceil_div(p.cols, config.cols) * config.cols;
+    return p.rows * p.cols >= covered / 100 * percent;
+  }
+  bool packed_batch() const {
+    return p.ld_in == p.cols && p.ld_out == p.rows && p.batch > 1 && p.batch_dims == 1 &&
+           p.stride_in == p.rows * p.cols && p.stride_out == p.rows * p.cols;
+  }
+
+  bool nothing() {
+    if (p.rows != 0 && p.cols != 0 && p.batch != 0) return false;
     notes.taken(TransposeKernel::kNothing, "a size is zero");
-    return plan;
+    return true;
   }
 
-  if ((p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) ||
-      (p.cols == 1 && (p.ld_in == 1 || p.rows == 1))) {
-    notes.taken(TransposeKernel::kCopy,
-                "one row or one column, dense on both sides: the bytes keep their order");
-    plan.kernel = TransposeKernel::kCopy;
-    return plan;
+  bool copy() {
+    if ((p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) ||
+        (p.cols == 1 && (p.ld_in == 1 || p.rows == 1))) {
+      notes.taken(TransposeKernel::kCopy,
+                  "one row or one column, dense on both sides: the bytes keep their order");
+      plan.kernel = TransposeKernel::kCopy;
+      return true;
+    }
+    notes.rejected(TransposeKernel::kCopy, "the order of the elements changes");
+    return false;
   }
-  notes.rejected(TransposeKernel::kCopy, "the order of the elements changes");
 
-  if ((p.in_address | p.out_address) % uint64_t(e) != 0) {
+  bool pieces() {
+    if ((p.in_address | p.out_address) % uint64_t(element()) == 0) return false;
     notes.taken(TransposeKernel::kElement,
                 "a pointer is not a multiple of the element: elements move in pieces");
     plan.kernel = TransposeKernel::kElement;
     plan.in_pieces = true;
     tile_by(plan, p, kElementTile, kElementTile, 256, 0);
-    return plan;
+    return true;
   }
 
-  const int64_t matrix_bytes = p.rows * p.cols * e;
-  const bool dense = p.ld_in == p.cols && p.ld_out == p.rows;
-  const bool packed = dense && p.batch > 1 && p.batch_dims == 1 && p.stride_in == p.rows * p.cols &&
-                      p.stride_out == p.rows * p.cols;
-  const int vector_rows = kVectorTiles[size_index(e)].rows,
-            vector_cols = kVectorTiles[size_index(e)].cols;
-  if (!packed) {
-    notes.rejected(TransposeKernel::kPacked, "not a batch of matrices back to back");
-  } else if (matrix_bytes > kStripBytes / 2 ||
-             (p.rows * 2 > vector_rows && p.cols * 2 > vector_cols)) {
-    notes.rejected(TransposeKernel::kPacked, "a matrix fills a tile of its own");
-  } else {
+  bool packed() {
+    const TileConfig tile = kVectorTiles[size_index(element())];
+    if (!packed_batch()) {
+      notes.rejected(TransposeKernel::kPacked, "not a batch of matrices back to back");
+      return false;
+    }
+    // Below 4 bytes the packed batch moves element by element.
+    const TileConfig small = kSmallVectorTiles[size_index(element())];
+    const bool small_fits =
+        element() < 4 && p.rows >= small.rows && p.cols >= small.cols && aligned_to(p, 16);
+    if (matrix_bytes() > kStripBytes / 2 || small_fits ||
+        (p.rows * 2 > tile.rows && p.cols * 2 > tile.cols)) {
+      notes.rejected(TransposeKernel::kPacked, "a matrix fills a tile of its own");
+      return false;
+    }
     notes.taken(TransposeKernel::kPacked,
                 "many matrices smaller than a tile: one stream in, one stream out");
     plan.kernel = TransposeKernel::kPacked;
-    plan.per_tile = int(std::max<int64_t>(1, kStripBytes / matrix_bytes));
+    plan.per_tile = int(std::max<int64_t>(1, kStripBytes / matrix_bytes()));
     // Enough tiles for the device before full tiles.
     plan.per_tile =
         int(std::clamp<int64_t>(ceil_div(p.batch, int64_t(device.sm_count) * 4), 1, plan.per_tile));
     plan.threads = kStripThreads;
     plan.tiles = ceil_div(p.batch, plan.per_tile);
-    return plan;
+    return true;
   }
 
-  const int64_t tile_fill =
-      ceil_div(p.rows, vector_rows) * vector_rows * ceil_div(p.cols, vector_cols) * vector_cols;
-  if (p.batch > 1 && !packed && matrix_bytes <= kSmallBytes &&
-      matrix_bytes * 10 <= tile_fill * e * 6) {
-    notes.taken(TransposeKernel::kSmall,
-                "many matrices that would leave a tile mostly empty: several share a CTA");
-    plan.kernel = TransposeKernel::kSmall;
-    plan.per_tile = int(std::clamp<int64_t>(kStripBytes / matrix_bytes, 1, 1024));
-    plan.threads = kStripThreads;
-    plan.tiles = ceil_div(p.batch, plan.per_tile);
-    return plan;
+  bool block() {
+    if (p.batch > 1 && !packed_batch() && matrix_bytes() <= kSmallBytes &&
+        !fills(kVectorTiles[size_index(element())], 60)) {
+      notes.taken(
+          TransposeKernel::kBlock,
+          "many matrices that would leave a tile mostly empty: a block spans several dimensions");
+      plan.kernel = TransposeKernel::kBlock;
+      plan.threads = kBlockThreads;
+      return true;
+    }
+    notes.rejected(TransposeKernel::kBlock,
+                   p.batch > 1 ? "a matrix fills most of a tile, or none" : "one matrix");
+    return false;
   }
-  notes.rejected(TransposeKernel::kSmall,
-                 p.batch > 1 ? "a matrix fills most of a tile, or none" : "one matrix");
 
-  // Strips: one side is short, and that side's stream has no gaps.
-  const bool tall = p.ld_in == p.cols && p.cols * e <= 128 && p.rows >= 4 * p.cols;
-  const bool wide = p.ld_out == p.rows && p.rows * e <= 128 && p.cols >= 4 * p.rows;
-  if (tall || wide) {
+  // One side is short, and that side's stream has no gaps.
+  bool strip() {
+    const int e = element();
+    const bool tall = p.ld_in == p.cols && p.cols * e <= 128 && p.rows >= 4 * p.cols;
+    const bool wide = p.ld_out == p.rows && p.rows * e <= 128 && p.cols >= 4 * p.rows;
+    if (!tall && !wide) {
+      notes.rejected(TransposeKernel::kTall,
+                     "rows are longer than 128 bytes or a quarter of the height, or have gaps");
+      notes.rejected(
+          TransposeKernel::kWide,
+          "output rows are longer than 128 bytes or a quarter of the height, or have gaps");
+      return false;
+    }
     const int64_t short_side = tall ? p.cols : p.rows, long_side = tall ? p.rows : p.cols;
+    plan.threads = kStripThreads;
     if (e < 16 && short_side <= kNarrowest && narrow_aligned(p, tall)) {
       plan.kernel = TransposeKernel::kNarrow;
       notes.taken(plan.kernel,
@@ -160,7 +200,7 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
       plan.tiles_rows = ceil_div(p.rows, plan.tile_rows);
       plan.tiles_cols = ceil_div(p.cols, plan.tile_cols);
       plan.tiles = plan.tiles_rows * plan.tiles_cols;
-      return plan;
+      return true;
     }
     notes.rejected(TransposeKernel::kNarrow,
                    short_side > kNarrowest ? "more than eight columns or rows"
@@ -180,65 +220,58 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
              : "output rows of at most 128 bytes that lie one after the other: the output is a "
                "stream");
     plan.log_long = log_long;
-    plan.threads = kStripThreads;
     plan.tile_rows = tall ? 1 << log_long : int(p.rows);
     plan.tile_cols = tall ? int(p.cols) : 1 << log_long;
     plan.tiles_rows = tall ? ceil_div(p.rows + kSector / e - 1, int64_t(1) << log_long) : 1;
     plan.tiles_cols = tall ? 1 : ceil_div(p.cols, int64_t(1) << log_long);
     plan.tiles = plan.tiles_rows * plan.tiles_cols;
-    return plan;
+    return true;
   }
-  notes.rejected(TransposeKernel::kTall,
-                 "rows are longer than 128 bytes or a quarter of the height, or have gaps");
-  notes.rejected(TransposeKernel::kWide,
-                 "output rows are longer than 128 bytes or a quarter of the height, or have gaps");
 
   // Grids of a few tiles are bound by the latency of one, so that the tile of fewest instructions
   // wins. `squares`: of 32 x 32 elements. The limits are from sizes of 128 to 2048 on an H200.
-  const int64_t squares = ceil_div(p.rows, 32) * ceil_div(p.cols, 32) * p.batch;
-  const bool vectors = aligned_to(p, 16), words = e == 1 && aligned_to(p, 4);
-  const bool few = squares <= device.sm_count * 2, some = squares <= device.sm_count * 8;
-  const bool plain = e == 8               ? some
-                     : e == 16 && vectors ? some && !few
-                     : vectors || words   ? few
-                                          : some;
-  if (plain) {
-    notes.taken(TransposeKernel::kElement,
-                "a small grid, bound by the latency of a tile: 32 x 32 elements each");
-    plan.kernel = TransposeKernel::kElement;
-    tile_by(plan, p, kElementTile, kElementTile, 256, 0);
-    return plan;
-  }
-  if (words && squares <= device.sm_count * 16) {
-    notes.taken(TransposeKernel::kWord, "a few tiles an SM: words on both sides, small tiles");
-    plan.kernel = TransposeKernel::kWord;
-    tile_by(plan, p, kWordTile.rows, kWordTile.cols, kWordTile.threads, 0);
-    return plan;
-  }
-  notes.rejected(TransposeKernel::kElement, "not a grid of a few tiles");
-  if (vectors) {
-    plan.kernel = TransposeKernel::kVector;
-    TileConfig config = kVectorTiles[size_index(e)];
-    const int64_t tiles = ceil_div(p.rows, config.rows) * ceil_div(p.cols, config.cols) * p.batch;
-    if (tiles < int64_t(device.sm_count) * (e >= 8 ? 8 : 4)) {
-      plan.small_tile = true;
-      config = kSmallVectorTiles[size_index(e)];
+  bool few_tiles() {
+    const int e = element();
+    const int64_t squares = ceil_div(p.rows, 32) * ceil_div(p.cols, 32) * p.batch;
+    const bool vectors = aligned_to(p, 16), words = e == 1 && aligned_to(p, 4);
+    const bool few = squares <= device.sm_count * 2, some = squares <= device.sm_count * 8;
+    const bool plain = e == 8               ? some
+                       : e == 16 && vectors ? some && !few
+                       : vectors || words   ? few
+                                            : some;
+    if (plain) {
+      notes.taken(TransposeKernel::kElement,
+                  "a small grid, bound by the latency of a tile: 32 x 32 elements each");
+      plan.kernel = TransposeKernel::kElement;
+      tile_by(plan, p, kElementTile, kElementTile, 256, 0);
+      return true;
     }
-    notes.taken(plan.kernel,
-                plan.small_tile
-                    ? "every row starts on 16 bytes; small tiles, or the device would not be full"
-                    : "every row starts on 16 bytes: vectors on both sides");
-    tile_by(plan, p, config.rows, config.cols, config.threads, 0);
-  } else if (e < 4) {
-    notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
-    notes.rejected(TransposeKernel::kRaw,
-                   "elements narrower than 4 bytes are transposed in registers");
-    plan.kernel = TransposeKernel::kFunnel;
-    notes.taken(plan.kernel, "words shifted by a funnel, output rows cut at their sectors");
-    const TileConfig config = kFunnelTiles[size_index(e)];
-    tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
-  } else {
-    notes.rejected(TransposeKernel::kVector, "a row does not start on 16 bytes");
+    if (words && squares <= device.sm_count * 16) {
+      notes.taken(TransposeKernel::kWord, "a few tiles an SM: words on both sides, small tiles");
+      plan.kernel = TransposeKernel::kWord;
+      tile_by(plan, p, kWordTile.rows, kWordTile.cols, kWordTile.threads, 0);
+      return true;
+    }
+    notes.rejected(TransposeKernel::kElement, "not a grid of a few tiles");
+    return false;
+  }
+
+  // Large matrices: one of the three tiles.
+  void tile() {
+    const int e = element();
+    // Elements of 16 bytes are vectors wherever they start: whole sectors decide.
+    if (aligned_to(p, e == 16 ? kSector : 16)) {
+      vector_tile();
+      return;
+    }
+    notes.rejected(TransposeKernel::kVector, e == 16 ? "a row does not start on a sector"
+                                                     : "a row does not start on 16 bytes");
+    if (e < 4) {
+      notes.rejected(TransposeKernel::kRaw,
+                     "elements narrower than 4 bytes are transposed in registers");
+      funnel_tile();
+      return;
+    }
     plan.kernel = TransposeKernel::kRaw;
     notes.taken(plan.kernel,
                 "aligned vectors to shared memory as they are, output rows cut at their sectors");
@@ -247,16 +280,63 @@ TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, cons
     const int most = (config.row_vectors - (e < 16)) * (16 / e);
     const int even = int(ceil_div(p.cols, ceil_div(p.cols, most)));
     tile_by(plan, p, config.out_bytes / e, even, config.threads, config.align / e);
+    plan.column_group = ragged_group(2);
   }
+
+  void vector_tile() {
+    const int e = element(), size = size_index(e);
+    plan.kernel = TransposeKernel::kVector;
+    const int64_t full_device = int64_t(device.sm_count) * (e == 16 ? 16 : e == 8 ? 8 : 4);
+    if (e < 4 && tiles_of(kLargeVectorTiles[size]) >= int64_t(device.sm_count) * 48 &&
+        fills(kLargeVectorTiles[size], 90)) {
+      plan.tile = TileSize::kLarge;
+      notes.taken(plan.kernel, "every row starts on 16 bytes, and there are dozens of tiles an SM");
+    } else if (tiles_of(kVectorTiles[size]) < full_device ||
+               (!fills(kVectorTiles[size], 60) && fills(kSmallVectorTiles[size], 60))) {
+      plan.tile = TileSize::kSmall;
+      notes.taken(plan.kernel,
+                  "every row starts on 16 bytes; small tiles, or the device or the tiles would not "
+                  "be full");
+    } else {
+      notes.taken(plan.kernel, "every row starts on 16 bytes: vectors on both sides");
+    }
+    const TileConfig config = plan.tile == TileSize::kLarge   ? kLargeVectorTiles[size]
+                              : plan.tile == TileSize::kSmall ? kSmallVectorTiles[size]
+                                                              : kVectorTiles[size];
+    tile_by(plan, p, config.rows, config.cols, config.threads, 0);
+  }
+
+  void funnel_tile() {
+    const int e = element(), size = size_index(e);
+    plan.kernel = TransposeKernel::kFunnel;
+    notes.taken(plan.kernel, "words shifted by a funnel, output rows cut at their sectors");
+    // Few waves of large tiles end with a device half empty; a narrow matrix is better off with
+    // the tile that wastes fewer columns.
+    const TileConfig large = kFunnelTiles[size];
+    const bool narrow = p.cols < 4 * large.cols;
+    const bool few = tiles_of(large) < int64_t(device.sm_count) * large.min_ctas * 3;
+    if (e == 1 ? few && !narrow : few || narrow) plan.tile = TileSize::kSmall;
+    const TileConfig config = plan.tile == TileSize::kSmall ? kSmallFunnelTiles[size] : large;
+    tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
+    plan.column_group = ragged_group(e == 1 ? 4 : 2);
+  }
+
   // Tiles are walked down the rows: CTAs that run together then write neighbouring pieces of the
   // same output rows, which is what device memory rewards (2 to 4 % over any walk that favours the
-  // input). Ragged rows share memory lines with the tile beside: two columns of tiles together, or
-  // all of a narrow matrix.
-  plan.column_group = plan.kernel == TransposeKernel::kVector ? 1
-                      : plan.tiles_cols <= 8                  ? int(plan.tiles_cols)
-                      : plan.tiles_cols <= 16                 ? 8
-                                                              : 2;
-  return plan;
+  // input). Ragged rows share memory lines with the tile beside: a few columns of tiles together,
+  // or all of a narrow matrix.
+  int ragged_group(int wide) const {
+    return plan.tiles_cols <= 8 ? int(plan.tiles_cols) : plan.tiles_cols <= 16 ? 8 : wide;
+  }
+};
+
+TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, const Notes& notes) {
+  Choice choice{p, device, notes};
+  if (choice.nothing() || choice.copy() || choice.pieces() || choice.packed() || choice.block() ||
+      choice.strip() || choice.few_tiles())
+    return choice.plan;
+  choice.tile();
+  return choice.plan;
 }
 
 }  // namespace
@@ -272,7 +352,7 @@ const char* to_string(TransposeKernel kernel) {
     case TransposeKernel::kTall: return "tall strip";
     case TransposeKernel::kWide: return "wide strip";
     case TransposeKernel::kPacked: return "packed batch";
-    case TransposeKernel::kSmall: return "small matrices";
+    case TransposeKernel::kBlock: return "block";
     case TransposeKernel::kWord: return "word tile";
     case TransposeKernel::kElement: return "element tile";
   }

@@ -35,7 +35,7 @@ enum class TransposeKernel {
   kTall,
   kWide,
   kPacked,
-  kSmall,
+  kBlock,
   kWord,
   kElement
 };
@@ -55,20 +55,21 @@ constexpr int size_index(int element_bytes) {
 
 // Aligned matrices (vector_tile.cuh): 16-byte accesses on both sides.
 constexpr TileConfig kVectorTiles[kSizes] = {
-    {128, 128, 256, 1}, {64, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 256, 1}, {32, 32, 256, 1}};
+    {128, 128, 256, 1}, {64, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 256, 1}, {16, 32, 256, 1}};
+// Large matrices of 1- and 2-byte elements.
+constexpr TileConfig kLargeVectorTiles[2] = {{128, 256, 512, 1}, {128, 128, 256, 1}};
 // The same for grids that would not fill the device with the tiles above.
 constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
-constexpr TileConfig kFunnelTiles[2] = {{256, 128, 256, 4}, {128, 64, 256, 5}};
-// Any alignment, 4 to 16 bytes (raw_tile.cuh). `cached`: input through the first-level cache,
-// asynchronously, 128 bytes at a time from device memory; else through registers.
+constexpr TileConfig kFunnelTiles[2] = {{256, 128, 256, 4}, {128, 128, 256, 4}};
+constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 256, 6}, {128, 64, 256, 5}};
+// Any alignment, 4 to 16 bytes (raw_tile.cuh).
 struct RawConfig {
   int row_vectors, out_bytes, threads, min_ctas, align;
-  bool cached;
 };
 constexpr RawConfig kRawTiles[3] = {
-    {16, 512, 256, 5, 32, true}, {32, 512, 512, 3, 32, true}, {32, 512, 256, 5, 32, false}};
+    {16, 512, 256, 3, 32}, {32, 512, 256, 4, 32}, {32, 512, 256, 5, 32}};
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
 constexpr int kNarrowest = 8, kNarrowWarps = 8;
 // Small grids of 1-byte elements on 4 bytes (word_tile.cuh).
@@ -76,21 +77,22 @@ constexpr TileConfig kWordTile = {64, 64, 256, 1};
 constexpr int kStripThreads = 256;
 constexpr int kStripBytes =
     16384;  // what a strip or a pack of small matrices aims at in shared memory
-constexpr int kMaxShared = 48 * 1024;  // no opt-in needed
 constexpr int kElementTile = 32;  // element_tile.cuh: 32 x 32, any alignment; grids of a few tiles
+
+enum class TileSize { kSmall, kRegular, kLarge };
 
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kNothing;
-  bool small_tile = false;           // kVector: kSmallVectorTiles
-  bool in_pieces = false;            // kElement: pointers are no multiples of the element
-  int tile_rows = 0, tile_cols = 0;  // elements a tile advances by
+  TileSize tile = TileSize::kRegular;  // kVector, kFunnel: which of the tables above
+  bool in_pieces = false;              // kElement: pointers are no multiples of the element
+  int tile_rows = 0, tile_cols = 0;    // elements a tile advances by
   int threads = 0;
   int shared_bytes = 0;                    // dynamic; 0: the kernel's own
   int64_t tiles_rows = 0, tiles_cols = 0;  // of one matrix
-  int64_t tiles = 0;                       // of one matrix (kPacked, kSmall: of the batch)
-  int column_group = 1;                    // tile columns walked together (see choose)
+  int64_t tiles = 0;                       // of one matrix (kPacked: of the batch)
+  int column_group = 1;                    // tile columns walked together
   int log_long = 0;                        // kTall, kWide: log2 of the tile's long side
-  int per_tile = 0;                        // kPacked, kSmall: matrices in a tile
+  int per_tile = 0;                        // kPacked: matrices in a tile
 };
 
 struct DeviceLimits {

@@ -40,17 +40,13 @@ template <> struct Unsigned<16> {
 };
 
 // Cache policy of a global access: matrices are read once and written once.
-enum class Cache { kDefault, kStreaming, kWholeLines };  // kWholeLines: loads ask L2 for 256 bytes
+enum class Cache { kDefault, kStreaming };
 
 template <Cache kCache = Cache::kDefault> TW_DEVICE Vector load_vector(const void* p) {
   Vector v;
 #ifdef __CUDA_ARCH__
   uint4 u;
-  if constexpr (kCache == Cache::kWholeLines)
-    asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w)
-                 : "l"(p));
-  else if constexpr (kCache == Cache::kStreaming)
+  if constexpr (kCache == Cache::kStreaming)
     u = __ldcs(static_cast<const uint4*>(p));
   else
     u = *static_cast<const uint4*>(p);

@@ -16,7 +16,6 @@
 #pragma once
 
 #include "access.cuh"
-#include "batch.cuh"
 
 namespace tilewright::detail {
 
@@ -348,46 +347,6 @@ template <int kElement, int kThreads> struct PackedBatch {
         }
       }
       S::store_within(aligned + i * 16, v, begin, end);
-    }
-  }
-};
-
-// Matrices smaller than a tile, each at its own place (a permutation's inner dimensions): a CTA
-// takes `per_tile` of them. `places` in shared memory holds their offsets, two 8-byte values a
-// matrix.
-template <int kElement, int kThreads> struct SmallMatrices {
-  using S = Stream<kElement, kThreads>;
-  struct Shape {
-    int64_t in_row_bytes, out_row_bytes;
-    Divisor matrix, rows, cols;  // rows * cols, rows, cols
-  };
-  static int shared_bytes(int per_tile, int rows, int cols) {
-    return per_tile * 16 + S::shared_bytes(per_tile * rows * cols * kElement);
-  }
-
-  TW_DEVICE static void load(int thread, char* data, const int64_t* places, const Shape& s,
-                             const char* in, int count) {
-    const uint32_t all = uint32_t(count) * s.matrix.value;
-#pragma unroll 4
-    for (uint32_t u = uint32_t(thread); u < all; u += kThreads) {
-      const uint32_t which = s.matrix.quotient(u), rest = u - which * s.matrix.value;
-      const uint32_t r = s.cols.quotient(rest), c = rest - r * s.cols.value;
-      S::put_item(data, int(u) * kElement,
-                  detail::load<typename S::Item>(in + places[2 * which] +
-                                                 int64_t(r) * s.in_row_bytes + c * kElement));
-    }
-  }
-  TW_DEVICE static void store_tile(int thread, const char* data, const int64_t* places,
-                                   const Shape& s, char* out, int count) {
-    const uint32_t all = uint32_t(count) * s.matrix.value;
-#pragma unroll 4
-    for (uint32_t u = uint32_t(thread); u < all; u += kThreads) {
-      const uint32_t which = s.matrix.quotient(u), rest = u - which * s.matrix.value;
-      const uint32_t c = s.rows.quotient(rest), r = rest - c * s.rows.value;
-      const int from = int(which * s.matrix.value + r * s.cols.value + c) * kElement;
-      store<typename S::Item>(
-          out + places[2 * which + 1] + int64_t(c) * s.out_row_bytes + r * kElement,
-          S::item(data, from));
     }
   }
 };

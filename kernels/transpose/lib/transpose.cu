@@ -3,6 +3,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "block_tile.cuh"
 #include "element_tile.cuh"
 #include "funnel_tile.cuh"
 #include "launch.h"
@@ -16,6 +17,7 @@
 namespace tilewright::detail {
 namespace {
 
+using plan::TileSize;
 using plan::TransposeKernel;
 using plan::TransposePlan;
 using plan::TransposeProblem;
@@ -161,23 +163,18 @@ __global__ void __launch_bounds__(plan::kStripThreads)
   Tile::store_tile(threadIdx.x, shared_bytes, p, first_tile + blockIdx.x);
 }
 
-template <int kElement>
-__global__ void __launch_bounds__(plan::kStripThreads)
-    small_kernel(const __grid_constant__ Launch a,
-                 const __grid_constant__
-                 typename SmallMatrices<kElement, plan::kStripThreads>::Shape s,
-                 uint32_t batch, int per_tile) {
-  using Tile = SmallMatrices<kElement, plan::kStripThreads>;
-  const uint32_t first = blockIdx.x * uint32_t(per_tile);
-  const int count = int(min(uint32_t(per_tile), batch - first));
-  int64_t* places = reinterpret_cast<int64_t*>(shared_bytes);
-  char* data = shared_bytes + per_tile * 16;
-  for (int i = threadIdx.x; i < count; i += plan::kStripThreads)
-    a.dims.offsets(first + i, places[2 * i], places[2 * i + 1]);
+template <int kElement, bool kVectors>
+__global__ void __launch_bounds__(plan::kBlockThreads, plan::kBlockCtas)
+    block_kernel(const char* in, char* out, const __grid_constant__ BlockShape s) {
+  using Tile = BlockTile<kElement, kVectors, plan::kBlockThreads>;
+  const typename Tile::Tables t = Tile::tables(s, shared_bytes);
+  Tile::corner(threadIdx.x, s, t, blockIdx.x);
   __syncthreads();
-  Tile::load(threadIdx.x, data, places, s, a.in, count);
+  Tile::set_up(threadIdx.x, s, t);
   __syncthreads();
-  Tile::store_tile(threadIdx.x, data, places, s, a.out, count);
+  Tile::load(threadIdx.x, s, t, in);
+  __syncthreads();
+  Tile::store(threadIdx.x, s, t, out);
 }
 
 // The plain tile for grids of a few tiles, which are bound by the latency of one: as little as
@@ -185,17 +182,21 @@ __global__ void __launch_bounds__(plan::kStripThreads)
 template <class Item>
 __global__ void __launch_bounds__(256) plain_kernel(const Item* in, Item* out, int64_t rows,
                                                     int64_t cols, int64_t ld_in, int64_t ld_out) {
-  __shared__ Item tile[plan::kElementTile][plan::kElementTile + 1];
-  const int tx = threadIdx.x, ty = threadIdx.y;
-  const int64_t col = int64_t(blockIdx.x) * plan::kElementTile,
-                row = int64_t(blockIdx.y) * plan::kElementTile;
+  constexpr int kTile = plan::kElementTile, kRowsAtOnce = 8;
+  __shared__ Item tile[kTile][kTile + 1];
+  int64_t row = int64_t(blockIdx.y) * kTile + threadIdx.y,
+          col = int64_t(blockIdx.x) * kTile + threadIdx.x;
 #pragma unroll
-  for (int j = ty; j < plan::kElementTile; j += 8)
-    if (row + j < rows && col + tx < cols) tile[j][tx] = in[(row + j) * ld_in + col + tx];
+  for (int k = 0; k < kTile; k += kRowsAtOnce)
+    if (row + k < rows && col < cols)
+      tile[threadIdx.y + k][threadIdx.x] = in[(row + k) * ld_in + col];
   __syncthreads();
+  row = int64_t(blockIdx.y) * kTile + threadIdx.x;
+  col = int64_t(blockIdx.x) * kTile + threadIdx.y;
 #pragma unroll
-  for (int j = ty; j < plan::kElementTile; j += 8)
-    if (col + j < cols && row + tx < rows) out[(col + j) * ld_out + row + tx] = tile[tx][j];
+  for (int k = 0; k < kTile; k += kRowsAtOnce)
+    if (row < rows && col + k < cols)
+      out[(col + k) * ld_out + row] = tile[threadIdx.x][threadIdx.y + k];
 }
 
 constexpr int64_t kMaxGrid = 2147483647;
@@ -242,6 +243,45 @@ Status run_narrow(const TransposeProblem& p, const TransposePlan& plan, const La
   return launch_all(kernel, a, plan.tiles, p.batch, plan.threads, 0, stream);
 }
 
+template <class Tile, int kMinCtas>
+Status run_vector(const TransposeProblem& p, const TransposePlan& plan, const Launch& a,
+                  cudaStream_t stream) {
+  return launch_tiles(vector_kernel<Tile, kMinCtas, false>, vector_kernel<Tile, kMinCtas, true>, a,
+                      plan, p.batch, Tile::kThreadCount, Tile::kSharedBytes, stream);
+}
+
+template <int kElement, plan::TileConfig kConfig>
+Status run_funnel(const TransposeProblem& p, const TransposePlan& plan, const Launch& a,
+                  cudaStream_t stream) {
+  using Tile = FunnelTile<kElement, kConfig.rows, kConfig.cols, kConfig.threads, 32, 128,
+                          Copy::kAsyncCached>;
+  return launch_tiles(funnel_kernel<Tile, kConfig.min_ctas, false>,
+                      funnel_kernel<Tile, kConfig.min_ctas, true>, a, plan, p.batch,
+                      kConfig.threads, Tile::kSharedBytes, stream);
+}
+
+// The matrix's two dimensions and those of the batch as one array.
+template <int kElement>
+Status run_block(const TransposeProblem& p, const BatchDims& dims, const Launch& a,
+                 cudaStream_t stream) {
+  plan::BlockDim all[plan::kBlockDims];
+  int n = 0;
+  for (int d = 0; d < dims.count; ++d)
+    if (dims.extent[d].value > 1)
+      all[n++] = {dims.extent[d].value, dims.stride_in[d] / kElement,
+                  dims.stride_out[d] / kElement};
+  if (p.rows > 1) all[n++] = {p.rows, p.ld_in, 1};
+  if (p.cols > 1) all[n++] = {p.cols, 1, p.ld_out};
+  const bool aligned = (p.in_address | p.out_address) % 16 == 0;
+  const plan::BlockPlan block =
+      plan::plan_block(all, n, kElement, aligned, device_limits().sm_count);
+  if (block.blocks > kMaxGrid)
+    return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 blocks", 0};
+  auto* kernel = block.vectors ? block_kernel<kElement, true> : block_kernel<kElement, false>;
+  return launch(kernel, dim3(unsigned(block.blocks)), plan::kBlockThreads, block.shared_bytes,
+                stream, a.in, a.out, BlockShape(block, kElement));
+}
+
 template <int kElement>
 Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims& dims,
            cudaStream_t stream) {
@@ -258,41 +298,45 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
   a.dims = dims;
   if (plan.tiles > kMaxGrid && !plan.per_tile)
     return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 tiles", 0};
-  a.tiles = Divisor(uint32_t(plan.per_tile ? 1 : plan.tiles));
+  a.tiles =
+      Divisor(uint32_t(plan.per_tile || plan.kernel == TransposeKernel::kBlock ? 1 : plan.tiles));
   a.tiles_rows = uint32_t(plan.tiles_rows);
   a.tiles_cols = uint32_t(plan.tiles_cols);
   a.tile_cols = uint32_t(plan.tile_cols);
   a.group = Divisor(uint32_t(plan.column_group));
   switch (plan.kernel) {
-    case TransposeKernel::kVector: {
-      if (plan.small_tile) {
+    case TransposeKernel::kVector:
+      if (plan.tile == TileSize::kSmall) {
         constexpr plan::TileConfig c = plan::kSmallVectorTiles[i];
         using Tile = VectorTile<kElement, c.rows, c.cols, c.threads, kSmallCache, kSmallCache>;
-        return launch_tiles(vector_kernel<Tile, c.min_ctas, false>,
-                            vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
-                            Tile::kSharedBytes, stream);
+        return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
       }
-      constexpr plan::TileConfig c = plan::kVectorTiles[i];
-      using Tile =
-          VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
-      return launch_tiles(vector_kernel<Tile, c.min_ctas, false>,
-                          vector_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
-                          Tile::kSharedBytes, stream);
-    }
+      if constexpr (kElement < 4) {
+        if (plan.tile == TileSize::kLarge) {
+          constexpr plan::TileConfig c = plan::kLargeVectorTiles[i];
+          using Tile =
+              VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
+          return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
+        }
+      }
+      {
+        constexpr plan::TileConfig c = plan::kVectorTiles[i];
+        using Tile =
+            VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
+        return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
+      }
     case TransposeKernel::kFunnel:
       if constexpr (kElement < 4) {
-        constexpr plan::TileConfig c = plan::kFunnelTiles[i];
-        using Tile = FunnelTile<kElement, c.rows, c.cols, c.threads, 32, 128, Copy::kAsyncCached>;
-        return launch_tiles(funnel_kernel<Tile, c.min_ctas, false>,
-                            funnel_kernel<Tile, c.min_ctas, true>, a, plan, p.batch, c.threads,
-                            Tile::kSharedBytes, stream);
+        if (plan.tile == TileSize::kSmall)
+          return run_funnel<kElement, plan::kSmallFunnelTiles[i]>(p, plan, a, stream);
+        return run_funnel<kElement, plan::kFunnelTiles[i]>(p, plan, a, stream);
       }
       break;
     case TransposeKernel::kRaw:
       if constexpr (kElement >= 4) {
         constexpr plan::RawConfig c = plan::kRawTiles[i - 2];
         using Tile = RawTile<kElement, c.row_vectors, c.out_bytes, c.threads, c.align, 128,
-                             c.cached ? Copy::kAsyncCached : Copy::kRegisters>;
+                             Copy::kAsyncCached>;
         return launch_tiles(raw_kernel<Tile, c.min_ctas, false>, raw_kernel<Tile, c.min_ctas, true>,
                             a, plan, p.batch, c.threads, Tile::kSharedBytes, stream);
       }
@@ -333,31 +377,19 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
           return s;
       return {};
     }
-    case TransposeKernel::kSmall: {
-      using Tile = SmallMatrices<kElement, plan::kStripThreads>;
-      if (p.batch > kMaxGrid)
-        return {StatusCode::kUnsupported, "batch.count", "more than 2^31 - 1 matrices", 0};
-      const typename Tile::Shape shape{a.in_row_bytes, a.out_row_bytes,
-                                       Divisor(uint32_t(p.rows * p.cols)),
-                                       Divisor(uint32_t(p.rows)), Divisor(uint32_t(p.cols))};
-      return launch(small_kernel<kElement>, dim3(unsigned(plan.tiles)), plan.threads,
-                    Tile::shared_bytes(plan.per_tile, int(p.rows), int(p.cols)), stream, a, shape,
-                    uint32_t(p.batch), plan.per_tile);
-    }
+    case TransposeKernel::kBlock: return run_block<kElement>(p, dims, a, stream);
     case TransposeKernel::kWord:
       if constexpr (kElement == 1) {
         constexpr plan::TileConfig c = plan::kWordTile;
         using Tile = WordTile<kElement, c.rows, c.cols, c.threads>;
-        return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,
-                            p.batch, c.threads, Tile::kSharedBytes, stream);
+        return run_vector<Tile, 1>(p, plan, a, stream);
       }
       break;
     case TransposeKernel::kElement: {
       if constexpr (kElement >= 8) {
         if (plan.in_pieces) {
           using Tile = ElementTile<kElement, 256, 4>;
-          return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,
-                              p.batch, 256, Tile::kSharedBytes, stream);
+          return run_vector<Tile, 1>(p, plan, a, stream);
         }
       }
       if (p.batch == 1 && !plan.in_pieces && plan.tiles_rows <= 65535) {
@@ -368,8 +400,7 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
                       p.rows, p.cols, p.ld_in, p.ld_out);
       }
       using Tile = ElementTile<kElement, 256, kElement>;
-      return launch_tiles(vector_kernel<Tile, 1, false>, vector_kernel<Tile, 1, true>, a, plan,
-                          p.batch, 256, Tile::kSharedBytes, stream);
+      return run_vector<Tile, 1>(p, plan, a, stream);
     }
     case TransposeKernel::kNothing:
     case TransposeKernel::kCopy: break;

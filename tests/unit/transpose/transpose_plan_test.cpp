@@ -111,12 +111,20 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(4, 0, 7)), TransposeKernel::kNothing);
   EXPECT_EQ(kernel(problem(4, 1, 7)), TransposeKernel::kCopy);
   EXPECT_EQ(kernel(problem(4, 8192, 8192)), TransposeKernel::kVector);
-  EXPECT_FALSE(choose(problem(4, 8192, 8192), h200).small_tile);
-  EXPECT_TRUE(choose(problem(4, 1000, 1000), h200).small_tile);
+  EXPECT_EQ(choose(problem(4, 8192, 8192), h200).tile, TileSize::kRegular);
+  EXPECT_EQ(choose(problem(4, 1000, 1000), h200).tile, TileSize::kSmall);
+  EXPECT_EQ(choose(problem(1, 8192, 8192), h200).tile, TileSize::kRegular);
+  EXPECT_EQ(choose(problem(1, 16384, 16384), h200).tile, TileSize::kLarge);
   EXPECT_EQ(kernel(problem(4, 512, 512)), TransposeKernel::kElement);  // 256 squares on 132 SMs
   EXPECT_EQ(kernel(problem(1, 511, 511)), TransposeKernel::kElement);  // 12 tiles on 132 SMs
   EXPECT_EQ(kernel(problem(4, 8191, 8191)), TransposeKernel::kRaw);
+  EXPECT_EQ(kernel(problem(16, 8192, 8192)), TransposeKernel::kVector);
+  EXPECT_EQ(kernel(problem(16, 8191, 8191)), TransposeKernel::kRaw);  // half sectors
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
+  EXPECT_EQ(choose(problem(1, 8191, 8191), h200).tile, TileSize::kRegular);
+  EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kSmall);  // a wave and a bit
+  EXPECT_EQ(choose(problem(2, 8191, 8191), h200).tile, TileSize::kRegular);
+  EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);  // narrow
   EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, (1 << 20) + 1, 3)), TransposeKernel::kTall);  // rows not on 16 bytes
@@ -129,11 +137,20 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   p.batch = 100000;
   p.stride_in = p.stride_out = 256;
   EXPECT_EQ(kernel(p), TransposeKernel::kPacked);
+  p = problem(2, 64, 64);
+  p.batch = 100000;
+  p.stride_in = p.stride_out = 4096;
+  EXPECT_EQ(kernel(p), TransposeKernel::kVector);
+  EXPECT_EQ(choose(p, h200).tile, TileSize::kSmall);  // half of a regular tile
+  p = problem(1, 128, 128);
+  p.batch = 100000;
+  p.stride_in = p.stride_out = 16384;
+  EXPECT_EQ(choose(p, h200).tile, TileSize::kRegular);  // half of a large tile
   p = problem(4, 8, 8);
   p.batch = 100000;
   p.batch_dims = 2;
   p.stride_in = p.stride_out = 64;
-  EXPECT_EQ(kernel(p), TransposeKernel::kSmall);
+  EXPECT_EQ(kernel(p), TransposeKernel::kBlock);
   p = problem(16, 100, 100);
   p.in_address += 8;
   EXPECT_EQ(kernel(p), TransposeKernel::kElement);
