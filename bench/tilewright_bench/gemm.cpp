@@ -165,7 +165,7 @@ struct ForcedKernel {
   std::string name;
   double predicted_us;
 };
-std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArguments& g,
+std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, const GemmArguments& g,
                                              const RotatingBuffers& a, const RotatingBuffers& b,
                                              const RotatingBuffers& d,
                                              std::vector<Candidate>* out) {
@@ -176,22 +176,22 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   problem.element_bytes = c.type->bytes;
   problem.output_bytes = type_info(g.type_d).bytes;
   problem.cuda_cores = c.type->type == Type::kF32;
-  const tw::model::GemmMachine machine;
   const bool a_mn = c.transpose_a, b_mn = !c.transpose_b;
-  auto add = [&](int bm, int bn, int cluster, int k_cluster, int raster, int resident,
-                 auto launch) {
-    const tw::model::GemmCandidate predicted =
-        bm == tw::model::kNarrowWide && bn <= 64
-            ? tw::model::predict_narrow(problem, machine, c.m <= 64, k_cluster)
-            : tw::model::predict_gemm(problem, machine, {bm, bn, resident}, cluster, k_cluster, 1);
+  problem.a_mn = a_mn, problem.b_mn = b_mn;
+  problem.straddles_a = g.ld_a * c.type->bytes % 128 != 0;
+  problem.straddles_b = g.ld_b * c.type->bytes % 128 != 0;
+  const tw::model::GemmMachine machine;
+  auto add = [&](const tw::model::GemmCandidate& predicted, int raster, auto launch) {
     WgmmaSchedule schedule;
-    schedule.cluster = cluster;
+    schedule.cluster = predicted.cluster;
     schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
-    schedule.k_cluster = k_cluster;
+    schedule.k_cluster = predicted.k_cluster;
     schedule.programmatic = true;
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%d/c%d/k%d/g%d/r%d", bm, bn, cluster, k_cluster,
-                  schedule.raster_group, resident);
+    std::snprintf(name, sizeof name, "%dx%d%s/c%d/k%d/g%d/r%d", predicted.bm, predicted.bn,
+                  predicted.kernel == tw::model::GemmKernel::kGather ? " gather" : "",
+                  predicted.cluster, predicted.k_cluster * predicted.groups, schedule.raster_group,
+                  predicted.resident);
     forced.push_back({name, predicted.total_us});
     out->push_back({name,
                     [=, &a, &b, &d](int slot, cudaStream_t stream) {
@@ -212,7 +212,7 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
   if (problem.cuda_cores) {
     for (const SgemmTileShape& tile : kSgemmTiles) {
       for (int raster : {8, 16})
-        add(tile.bm, tile.bn, 1, 1, raster, 1,
+        add(predict_gemm(problem, machine, {tile.bm, tile.bn}, 1, 1, 1), raster,
             [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
               return launch_sgemm(p, tile, s, stream);
             });
@@ -227,7 +227,9 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
         kernel->element_a != kernel->element_b) {
       continue;
     }
-    if (kernel->narrow) {
+    const bool gather = kernel->kernel == tw::model::GemmKernel::kGather;
+    if (ragged && !gather) continue;  // TMA does not take it
+    if (kernel->kernel == tw::model::GemmKernel::kNarrow) {
       for (bool turned : {false, true}) {
         const int64_t wide = turned ? c.n : c.m, narrow = turned ? c.m : c.n;
         if (narrow > kernel->bn || kernel->a_mn != (turned ? b_mn : a_mn) ||
@@ -251,7 +253,9 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
           if (k_cluster > 1 &&
               (tiles * k_cluster > 264 || (blocks + chunk - 1) / chunk != k_cluster))
             continue;
-          add(128, kernel->bn, 1, k_cluster, 1, 1, launch);
+          auto candidate = predict_narrow(problem, machine, turned, k_cluster);
+          candidate.bn = kernel->bn;
+          add(candidate, 1, launch);
         }
       }
       continue;
@@ -260,22 +264,32 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, const GemmArgume
     auto launch = [kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
       return launch_wgmma(*kernel, p, s, stream);
     };
-    const int64_t slots = 132 * kernel->resident;
     const int64_t tiles =
         (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
-    if (problem.k >= 1024 && tiles <= slots / 2) {
-      for (int k_cluster : {2, 4, 8}) {
-        if (tiles * k_cluster <= slots)
-          add(kernel->bm, kernel->bn, 1, k_cluster, 0, kernel->resident, launch);
+    if (gather) {
+      if (tiles * c.k <= 1024 * 1024)
+        add(predict_gather(problem, machine, kernel->threads / 128), 0, launch);
+      continue;
+    }
+    const tw::model::GemmTile tile{kernel->bm, kernel->bn, kernel->resident};
+    auto predict = [&](int cluster, int k_cluster) {
+      return predict_gemm(problem, machine, tile, cluster, k_cluster, 1);
+    };
+    const int64_t slots = 132 * kernel->resident;
+    if (problem.k >= 1024 && tiles <= slots) {
+      for (int k_cluster = 2; k_cluster <= 8; ++k_cluster) {
+        const int64_t blocks = (c.k * c.type->bytes + 127) / 128,
+                      chunk = (blocks + k_cluster - 1) / k_cluster;
+        if (tiles * k_cluster <= 2 * slots && (blocks + chunk - 1) / chunk == k_cluster)
+          add(predict(1, k_cluster), 0, launch);
       }
     }
-    if (out->size() > 60 || (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192))
-      continue;
+    if (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192) continue;
     for (int cluster : {1, 2}) {
-      add(kernel->bm, kernel->bn, cluster, 1, 0, kernel->resident, launch);
-      if (kernel->bn == 256 && kernel->bm == 128) {
-        add(kernel->bm, kernel->bn, cluster, 1, 4, 1, launch);
-        add(kernel->bm, kernel->bn, cluster, 1, 32 / cluster, 1, launch);
+      add(predict(cluster, 1), 0, launch);
+      if (kernel->bn == 256 && kernel->bm == 128 && tiles > slots) {
+        add(predict(cluster, 1), 4, launch);
+        add(predict(cluster, 1), 32 / cluster, launch);
       }
     }
   }
@@ -408,8 +422,7 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     }
   }
   std::vector<ForcedKernel> forced;
-  if (options.suite == "tiles" && (!ragged || c.type->type == Type::kF32))
-    forced = add_forced_kernels(c, g, a, b, d, &candidates);
+  if (options.suite == "tiles") forced = add_forced_kernels(c, ragged, g, a, b, d, &candidates);
   measure(out, candidates, options);
   double ours = 0, best = 0, first = 0;
   for (const Outcome& o : out.outcomes) {
@@ -526,12 +539,13 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
     types.push_back(type);
   }
   std::vector<GemmCase> list;
-  if (!options.sizes.empty()) {  // N, MxN (k = n), MxNxK, each with an optional :layout
+  // N, MxN (k = n), MxNxK, MxNxKxBATCHES, each with an optional :layout
+  if (!options.sizes.empty()) {
     for (const std::string& text : options.sizes) {
-      long long v[3] = {};
+      long long v[4] = {0, 0, 0, 1};
       const size_t colon = text.find(':');
       const std::string layout = colon == std::string::npos ? "nn" : text.substr(colon + 1);
-      const int got = std::sscanf(text.c_str(), "%lldx%lldx%lld", &v[0], &v[1], &v[2]);
+      const int got = std::sscanf(text.c_str(), "%lldx%lldx%lldx%lld", &v[0], &v[1], &v[2], &v[3]);
       if (got < 1 || layout.size() != 2) {
         std::fprintf(stderr, "not a size: %s\n", text.c_str());
         return 2;
@@ -539,7 +553,7 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
       if (got < 2) v[1] = v[0];
       if (got < 3) v[2] = v[1];
       for (const TypeInfo* t : types)
-        list.push_back({v[0], v[1], v[2], t, layout[0] == 't', layout[1] == 't', 1, ""});
+        list.push_back({v[0], v[1], v[2], t, layout[0] == 't', layout[1] == 't', v[3], ""});
     }
   } else {
     list = suite_cases(options.suite.empty() ? "squares" : options.suite, types);

@@ -245,6 +245,12 @@ class Log {
   int count_ = 0, failures_ = 0;
 };
 
+// --types
+bool wants_type(const Options& options, Type type) {
+  return options.types.empty() || std::find(options.types.begin(), options.types.end(),
+                                            type_info(type).name) != options.types.end();
+}
+
 // A kernel for products with one narrow side: D as it is and turned, K whole and split, ragged and
 // not.
 void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
@@ -291,19 +297,60 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
   }
 }
 
+// The kernel without TMA: odd pitches and addresses, batches, more and fewer K blocks than
+// warpgroups, sizes below a chunk.
+void verify_gather(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
+  const int64_t shapes[][3] = {{131, 77, 203}, {64, 128, 512}, {3, 5, 2}, {65, 67, 1029}};
+  for (const auto& shape : shapes) {
+    for (int64_t offset : {0, 1, 3, 8}) {
+      if (small && (shape[2] != 203 || offset != 1)) continue;
+      Shape s;
+      s.m = shape[0], s.n = shape[1], s.k = shape[2];
+      s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+      s.type_d = offset == 0 ? Type::kBf16 : (offset == 1 ? Type::kF32 : Type::kF16);
+      s.transpose_a = kernel.a_mn;
+      s.transpose_b = !kernel.b_mn;
+      s.offset = offset;
+      s.pad = offset == 3 ? 5 : 0;
+      s.batches = offset == 8 ? 3 : 1;
+      const std::string name = std::string(type_info(s.type).name) + " gather " +
+                               std::to_string(kernel.threads / 128) + " " + describe(s);
+      log.add("tiles", name, run_shape(s, [&](const GemmArguments& g) {
+                tw::gemm::WgmmaProblem p{};
+                p.m = int(g.m), p.n = int(g.n), p.k = int(g.k);
+                p.batches = int(g.batches);
+                p.a = {g.a, g.ld_a, g.stride_a, g.transpose_a};
+                p.b = {g.b, g.ld_b, g.stride_b, !g.transpose_b};
+                p.d = g.d;
+                p.ld_d = g.ld_d, p.stride_d = g.stride_d;
+                p.output = s.type_d == Type::kF32    ? tw::gemm::Output::kF32
+                           : s.type_d == Type::kBf16 ? tw::gemm::Output::kBf16
+                                                     : tw::gemm::Output::kF16;
+                p.alpha = g.alpha;
+                return tw::gemm::launch_wgmma(kernel, p, {}, nullptr);
+              }));
+    }
+  }
+}
+
 // Every instance, forced: the model would leave most of them out on small shapes.
-void verify_tiles(Log& log, bool small = false) {
+void verify_tiles(Log& log, const Options& options, bool small = false) {
   int count = 0;
   const tw::gemm::WgmmaKernel* all = tw::gemm::wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
     const tw::gemm::WgmmaKernel& kernel = all[i];
     if (kernel.element_a != kernel.element_b) continue;
+    if (!wants_type(options, static_cast<Type>(static_cast<int>(kernel.element_a)))) continue;
     if (small && kernel.element_a == tw::gemm::Element::kF16) continue;  // as bf16
-    if (kernel.narrow) {
+    if (kernel.kernel == tw::model::GemmKernel::kGather) {
+      verify_gather(log, kernel, small);
+      continue;
+    }
+    if (kernel.kernel == tw::model::GemmKernel::kNarrow) {
       verify_narrow(log, kernel, small);
       continue;
     }
-    for (int cluster : {1, 2, -2, -4, -8}) {  // negative: that many CTAs share a tile's K
+    for (int cluster : {1, 2, -2, -3, -4, -8}) {  // negative: that many CTAs share a tile's K
       for (int ragged = 0; ragged < 2; ++ragged) {
         Shape s;
         s.m = ragged ? 523 : 520;
@@ -353,6 +400,7 @@ void verify_tiles(Log& log, bool small = false) {
           schedule.cluster = std::max(cluster, 1);
           schedule.k_cluster = std::max(-cluster, 1);
           schedule.raster_group = 3;
+          if (cluster == 2) schedule.sm_count = 4;  // several tiles a CTA
           return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
         });
         log.add("tiles", name, problem);
@@ -400,10 +448,7 @@ void verify_api(Log& log, const Options& options) {
   std::vector<Type> types = {Type::kBf16, Type::kF16,  Type::kTf32,
                              Type::kF32,  Type::kE4m3, Type::kE5m2};
   for (Type type : types) {
-    if (!options.types.empty() && std::find(options.types.begin(), options.types.end(),
-                                            type_info(type).name) == options.types.end()) {
-      continue;
-    }
+    if (!wants_type(options, type)) continue;
     const Type native = type == Type::kTf32 || type == Type::kF32
                             ? Type::kF32
                             : (type == Type::kF16 ? Type::kF16 : Type::kBf16);
@@ -508,7 +553,8 @@ void verify_refusals(Log& log) {
   expect("mixed types", "type_b", g);
   g = base(), g.type_d = Type::kE4m3;
   expect("fp8 output", "type_d", g);
-  g = base(), g.ld_a = 65;
+  // Short products are gathered from where they lie; this one is repacked.
+  g = base(), g.m = g.n = 8, g.k = 5000, g.transpose_b = true, g.ld_a = 5001, g.ld_b = 5000;
   expect("no workspace for a ragged pitch", "workspace_bytes", g);
 }
 
@@ -716,7 +762,7 @@ void verify_faults(Log& log) {
 }
 
 // A launch or two of every kernel at small ragged sizes, for compute-sanitizer (--suite sanitize).
-void verify_small(Log& log) {
+void verify_small(Log& log, const Options& options) {
   for (Type type : {Type::kBf16, Type::kTf32, Type::kE4m3, Type::kF32}) {
     for (int layout = 0; layout < 4; ++layout) {
       Shape s;
@@ -736,7 +782,7 @@ void verify_small(Log& log) {
     log.add("api", describe(s), run_shape(s));
   }
   verify_sgemm(log);
-  verify_tiles(log, true);
+  verify_tiles(log, options, true);
 }
 
 }  // namespace
@@ -749,12 +795,12 @@ void verify_gemm(const Options& options, std::vector<Case>& cases) {
     return;
   }
   if (options.suite == "sanitize") {
-    verify_small(log);
+    verify_small(log, options);
     log.summary();
     return;
   }
   if (log.wants("refusals")) verify_refusals(log);
-  if (log.wants("tiles")) verify_tiles(log);
+  if (log.wants("tiles")) verify_tiles(log, options);
   if (log.wants("sgemm")) verify_sgemm(log);
   if (log.wants("api")) verify_api(log, options);
   if (log.wants("determinism")) verify_determinism(log);

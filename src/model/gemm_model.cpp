@@ -10,6 +10,15 @@ namespace {
 
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Share of the SMs that clusters of this many CTAs can hold at once: they do not tile the GPCs
+// (cudaOccupancyMaxActiveClusters on an H200, one CTA of 227 KiB an SM).
+constexpr double kClusterRoom[] = {0, 1, 1, 0.886, 0.909, 0.833, 0.772, 0.795, 0.909};
+
+int64_t cluster_slots(const GemmMachine& machine, int resident, int cluster) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(machine.sm_count * resident * kClusterRoom[cluster]) / cluster);
+}
+
 // Splits worth predicting for a tile: enough to fill the machine, and a few around it.
 int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
                      int max_splits, int* out) {
@@ -31,24 +40,44 @@ int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile 
   return count;
 }
 
-// What tiles and reductions cost beside the mainloop is the same for both kinds of kernel.
-void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double fill,
+// Share of DRAM's bandwidth that `ctas` CTAs draw, each with `ring` bytes of the streamed operand
+// in flight; `shared` of what they read is the same for all of them and comes from L2. SMs share a
+// port in pairs, and CTAs share an SM: where some have two and some have one, the pairs end last.
+double dram_reach(const GemmMachine& machine, int64_t ctas, double ring, double shared) {
+  const auto count = static_cast<double>(ctas), sms = static_cast<double>(machine.sm_count);
+  const double reach = std::min(1.0, 0.3 + 0.09e-6 * count * ring);
+  double uneven = 0;
+  if (ctas > machine.sm_count) {
+    uneven = machine.uneven_sms * (std::ceil(count / sms) * sms / count - 1);
+  } else if (2 * ctas > machine.sm_count) {
+    uneven = machine.uneven_pairs * std::max(0.0, shared - 0.1) * (sms / count - 1);
+  }
+  return reach / (1 + uneven);
+}
+
+// Each CTA of a cluster that splits K reads its share of the tile from the others, as fp32.
+double cluster_read_us(const GemmMachine& machine, const GemmCandidate& c) {
+  return 4e-3 * c.bm * c.bn * (c.k_cluster - 1) / (c.k_cluster * machine.cluster_read_gb_s);
+}
+
+// What tiles and reductions cost beside the mainloop is the same for all kinds of kernel.
+void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double reach,
                       GemmCandidate* c) {
   const double k_bytes = static_cast<double>(p.k) * p.element_bytes;
   const double a_bytes = static_cast<double>(p.m * p.batches) * k_bytes;
   const double b_bytes = static_cast<double>(p.n * p.batches) * k_bytes;
   const double d_elements = static_cast<double>(p.m * p.batches) * static_cast<double>(p.n);
-  // Few SMs cannot draw all of DRAM's bandwidth; about half of them can.
-  const double reach = std::min(1.0, fill * 1.9);
   c->dram_us =
       (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
   if (c->splits > 1) {
-    c->reduce_us = machine.next_launch_us +
+    c->reduce_us = machine.reduce_us +
                    d_elements * (4.0 * c->splits + p.output_bytes) / (machine.copy_gb_s * 1e3);
   }
-  if (p.repack_a || p.repack_b) {
+  if (c->kernel != GemmKernel::kGather && (p.repack_a || p.repack_b)) {
+    const auto lines = static_cast<double>((p.repack_a ? (p.a_mn ? p.k : p.m) : 0) +
+                                           (p.repack_b ? (p.b_mn ? p.k : p.n) : 0));
     c->repack_us =
-        machine.next_launch_us +
+        machine.repack_us + lines * static_cast<double>(p.batches) * machine.repack_line_us +
         2.0 * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0)) / (machine.copy_gb_s * 1e3);
   }
   const double compute = c->mainloop_us + c->epilogue_us;
@@ -89,13 +118,18 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   c.mainloop_us = turns * static_cast<double>(blocks) * clock_us;
   c.epilogue_us = c.waves * 1500 * clock_us;
   c.raster_group = 8;
-  add_memory_terms(p, machine, std::min(1.0, static_cast<double>(units) / machine.sm_count), &c);
+  add_memory_terms(p, machine, std::min(1.0, 1.9 * static_cast<double>(units) / machine.sm_count),
+                   &c);
   return c;
 }
 
 template <class Visit>
 void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
                         int max_splits, Visit visit) {
+  // 64x192 fills one wave where wider tiles leave SMs empty. Over eleven (4097 cubed, repacked) it
+  // took 1.6 times its prediction, for a reason not known.
+  const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
+  if (tile.bm == 64 && tile.bn == 192 && tiles > machine.sm_count) return;
   int splits[8];
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
   for (int cluster : kGemmClusters) {
@@ -103,15 +137,12 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
     for (int i = 0; i < count; ++i) visit(predict_gemm(p, machine, tile, cluster, 1, splits[i]));
   }
   if (p.cuda_cores) return;
-  const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
-  for (int k_cluster : kGemmKClusters) {
-    // One wave, and every CTA of a cluster has a part of K. Clusters of 4 and 8 do not tile the
-    // GPCs: a few SMs stay empty.
-    const int64_t room =
-        k_cluster == 2 ? machine.sm_count
-                       : (k_cluster == 4 ? machine.sm_count * 10 / 11 : machine.sm_count * 5 / 6);
-    if (k_cluster == 1 || tiles * k_cluster > room || blocks < 4 * k_cluster) continue;
+  // 64x256 with K over two CTAs took a third longer than predicted, for a reason not known.
+  if (tile.bm == 64 && tile.bn == 256) return;
+  for (int k_cluster = 2; k_cluster <= kMostKCluster; ++k_cluster) {
+    // One wave, and every CTA of a cluster has a part of K.
+    if (tiles > cluster_slots(machine, tile.resident, k_cluster) || blocks < 4 * k_cluster) break;
     if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
     visit(predict_gemm(p, machine, tile, 1, k_cluster, 1));
   }
@@ -125,11 +156,25 @@ void for_each_narrow(const GemmProblem& p, const GemmMachine& machine, Visit vis
   for (const bool turned : {true, false}) {
     if ((turned ? p.m : p.n) > kNarrowWidths[2]) continue;
     const int64_t tiles = div_up(turned ? p.n : p.m, kNarrowWide) * p.batches;
-    for (int k_cluster = 1; k_cluster <= 8; ++k_cluster) {
-      if (k_cluster > 1 && (tiles * k_cluster > machine.sm_count || blocks < 4 * k_cluster)) break;
+    for (int k_cluster = 1; k_cluster <= kMostKCluster; ++k_cluster) {
+      if (k_cluster > 1 &&
+          (tiles > cluster_slots(machine, kNarrowResident, k_cluster) || blocks < 4 * k_cluster)) {
+        break;
+      }
       if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
       visit(predict_narrow(p, machine, turned, k_cluster));
     }
+  }
+}
+
+// The gathering kernel stands in for repacking; above these sizes it is never the faster one.
+template <class Visit>
+void for_each_gather(const GemmProblem& p, const GemmMachine& machine, Visit visit) {
+  constexpr int64_t kMostK = 4096, kMostSide = int64_t{1} << 20;
+  if (p.cuda_cores || p.transposed || !(p.repack_a || p.repack_b)) return;
+  if (p.k > kMostK || p.m > kMostSide || p.n > kMostSide) return;
+  for (int groups : kGatherGroups) {
+    if (p.element_bytes > 1 || groups <= 2) visit(predict_gather(p, machine, groups));
   }
 }
 
@@ -138,8 +183,8 @@ template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
     for (const GemmTile& tile : kCudaCoreTiles) visit(tile);
   } else {
     for (const GemmTile& tile : kGemmTiles) {
-      // fp8 keeps two sets of accumulators (promotion), so its tiles stop at 128 columns.
-      if (p.element_bytes > 1 || tile.bn <= 192) visit(tile);
+      // fp8 keeps two sets of accumulators (promotion); up to 128 columns three, which is faster.
+      if (p.element_bytes > 1 || tile.bn <= 128 || (tile.bn == 192 && tile.bm == 128)) visit(tile);
     }
   }
 }
@@ -170,7 +215,7 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t units_m = div_up(tiles_m, cluster);
   const int64_t units = units_m * tiles_n * p.batches * splits;
   c.resident = tile.resident;
-  const int64_t slots = std::max(1, machine.sm_count * tile.resident / (cluster * k_cluster));
+  const int64_t slots = cluster_slots(machine, tile.resident, cluster * k_cluster);
   c.waves = static_cast<int>(div_up(units, slots));
   c.last_wave_fill =
       static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
@@ -181,14 +226,16 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const double tensor =
       tile.bm * tile.bn / 32.0 / machine.tensor_efficiency * (1 + 0.04 * (256 - tile.bn) / 64.0);
   const double shared = warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
-  const double fetched = (tile.bm + static_cast<double>(tile.bn) / cluster) * 128;
+  // A box's line that does not start on 128 bytes lies in two of L2's.
+  const double fetched = (tile.bm * (p.straddles_a ? 2.0 : 1.0) +
+                          static_cast<double>(tile.bn) / cluster * (p.straddles_b ? 2.0 : 1.0)) *
+                         128;
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
   const double l2 = fetched / (machine.l2_bytes_per_clock / std::max(busy, 0.5));
   const double lone = warpgroups < 2 ? machine.lone_warpgroup_clocks : 0;
   // CTAs that share an SM take turns with all of it but the latency.
-  const double sharing = std::min<double>(
-      tile.resident,
-      std::max(1.0, static_cast<double>(units * cluster * k_cluster) / machine.sm_count));
+  const auto sharing = static_cast<double>(
+      std::min<int64_t>(tile.resident, div_up(units * cluster * k_cluster, machine.sm_count)));
   c.block_clocks = std::max({tensor * sharing, shared * sharing, l2 * sharing, lone});
   c.bound = c.block_clocks == tensor * sharing   ? GemmBound::kTensorCores
             : c.block_clocks == shared * sharing ? GemmBound::kSharedMemory
@@ -206,11 +253,19 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const double staged = splits > 1 ? 4 : p.output_bytes;
   c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
 
-  if (k_cluster > 1) {
-    // A thread sums four columns a step; the steps follow one another.
-    c.epilogue_us += machine.cluster_sum_us + machine.cluster_read_us * tile.bn / (8.0 * k_cluster);
+  // The ring holds what 227 KiB leave beside the staging of D.
+  const double ring = 2.0e5 / tile.resident;
+  const bool streams_b = tiles_m == 1;  // each row of B, or of A, is read once
+  const double streamed = streams_b ? tile.bn : tile.bm;
+  const double rows = tile.bm + tile.bn;
+  const double reach = dram_reach(machine, units * cluster * k_cluster, ring * streamed / rows,
+                                  tiles_m == 1 || tiles_n == 1 ? 1 - streamed / rows : 0);
+  add_memory_terms(p, machine, reach, &c);
+  if (k_cluster > 1) {  // nothing hides the sum
+    const double sum_us = machine.cluster_sum_us + cluster_read_us(machine, c);
+    c.epilogue_us += sum_us;
+    c.total_us += sum_us;
   }
-  add_memory_terms(p, machine, busy, &c);
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
   const double in_flight =
@@ -224,31 +279,63 @@ GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, b
                              int k_cluster) {
   GemmCandidate c;
   const int64_t wide = turned ? p.n : p.m, narrow = turned ? p.m : p.n;
-  c.narrow = true;
+  c.kernel = GemmKernel::kNarrow;
+  c.resident = kNarrowResident;
   c.turned = turned;
   c.bm = kNarrowWide;
   c.bn = 64;
   // A line of an MN-major operand is 64 elements at least.
   if (!(turned ? p.a_mn : p.b_mn)) c.bn = narrow <= 16 ? 16 : (narrow <= 32 ? 32 : 64);
   c.k_cluster = k_cluster;
-  const int64_t ctas = div_up(wide, c.bm) * p.batches * k_cluster;
-  c.waves = static_cast<int>(div_up(ctas, machine.sm_count));
-  c.last_wave_fill = static_cast<double>(ctas - int64_t{c.waves - 1} * machine.sm_count) /
-                     static_cast<double>(machine.sm_count);
+  const int64_t clusters = div_up(wide, c.bm) * p.batches;
+  const int64_t slots = cluster_slots(machine, c.resident, k_cluster);
+  c.waves = static_cast<int>(div_up(clusters, slots));
+  c.last_wave_fill =
+      static_cast<double>(clusters - (c.waves - 1) * slots) / static_cast<double>(slots);
+  const double sharing = std::clamp(static_cast<double>(clusters * k_cluster) / machine.sm_count,
+                                    1.0, 1.0 * c.resident);
   const double tensor = 2.0 * c.bn / machine.tensor_efficiency;
   const double shared = 2.0 * (64 + c.bn) + 0.9 * (128 + c.bn);
-  c.block_clocks = std::max({tensor, shared, machine.lone_warpgroup_clocks});
-  c.bound = c.block_clocks == shared ? GemmBound::kSharedMemory : GemmBound::kLatency;
+  c.block_clocks = std::max({tensor * sharing, shared * sharing, machine.lone_warpgroup_clocks});
+  c.bound = c.block_clocks > machine.lone_warpgroup_clocks ? GemmBound::kSharedMemory
+                                                           : GemmBound::kLatency;
   const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
-  c.epilogue_us = 0.8 + (k_cluster > 1 ? 2.0 + 0.15 * k_cluster : 0);
-  // The ring: 227 KiB of stages, of which the wide operand's 128 lines are bound for DRAM.
-  const double stages = std::min(12, 232192 / ((c.bm + c.bn) * 128));
-  const double in_flight = static_cast<double>(std::min<int64_t>(ctas, machine.sm_count)) *
-                           std::min(stages, static_cast<double>(blocks)) * c.bm * 128e-6;
-  const double reach = std::min(1.0, 0.3 + in_flight * 0.083);
-  add_memory_terms(p, machine, reach / 1.9, &c);
+  // The ring of a CTA, of which the wide operand's 128 lines are bound for DRAM.
+  const int64_t stages = (233472 / c.resident - 1280) / ((c.bm + c.bn) * 128);
+  const int64_t ctas = std::min(clusters, slots) * k_cluster;
+  const double ring = static_cast<double>(std::min(stages, blocks) * c.bm * 128);
+  double reach = dram_reach(machine, ctas, ring, static_cast<double>(c.bn) / (c.bm + c.bn));
+  // Clusters of four and more put two of their CTAs on an SM while others stay empty.
+  if (k_cluster >= 4 && ctas <= machine.sm_count) reach /= 1 + machine.packed_clusters;
+  add_memory_terms(p, machine, reach, &c);
+  c.epilogue_us = machine.narrow_store_us;
+  if (k_cluster > 1) c.epilogue_us += machine.narrow_sum_us + cluster_read_us(machine, c);
+  c.total_us += c.epilogue_us;
+  return c;
+}
+
+GemmCandidate predict_gather(const GemmProblem& p, const GemmMachine& machine, int groups) {
+  GemmCandidate c;
+  c.kernel = GemmKernel::kGather;
+  c.bm = c.bn = 64;
+  c.groups = groups;
+  c.resident = groups > 1 ? 1 : (p.element_bytes == 1 ? 3 : 4);
+  const int64_t ctas = div_up(p.m, c.bm) * div_up(p.n, c.bn) * p.batches;
+  const int64_t slots = int64_t{machine.sm_count} * c.resident;
+  c.waves = static_cast<int>(div_up(ctas, slots));
+  c.last_wave_fill = static_cast<double>(ctas - (c.waves - 1) * slots) / static_cast<double>(slots);
+  const int64_t warpgroups = std::min<int64_t>(c.resident, div_up(ctas, machine.sm_count)) * groups;
+  const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), groups);
+  const double block_us =
+      machine.gather_block_us + machine.gather_warpgroup_us * static_cast<double>(warpgroups);
+  c.block_clocks = block_us * machine.clock_ghz * 1e3;
+  c.bound = GemmBound::kLatency;
+  c.mainloop_us = static_cast<double>(c.waves * blocks) * block_us;
+  add_memory_terms(p, machine, 1, &c);
+  // Nothing is in flight beyond one K block: what DRAM takes comes on top.
+  c.total_us = machine.gather_launch_us + c.mainloop_us + c.dram_us;
   return c;
 }
 
@@ -260,9 +347,11 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
       if (c.total_us < best.total_us) best = c;
     });
   });
-  for_each_narrow(p, machine, [&](const GemmCandidate& c) {
+  auto consider = [&](const GemmCandidate& c) {
     if (c.total_us < best.total_us) best = c;
-  });
+  };
+  for_each_narrow(p, machine, consider);
+  for_each_gather(p, machine, consider);
   return best;
 }
 
@@ -274,17 +363,24 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
     for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
       if (c.total_us < best.total_us) best = c;
     });
-    candidates.push_back(best);
+    if (best.bm > 0) candidates.push_back(best);
   });
-  GemmCandidate narrow;
-  narrow.total_us = 1e300;
+  GemmCandidate narrow, gather;
+  narrow.total_us = gather.total_us = 1e300;
   for_each_narrow(p, machine, [&](const GemmCandidate& c) {
     if (c.total_us < narrow.total_us) narrow = c;
   });
+  for_each_gather(p, machine, [&](const GemmCandidate& c) {
+    if (c.total_us < gather.total_us) gather = c;
+  });
   if (narrow.bm > 0) candidates.push_back(narrow);
+  if (gather.bm > 0) candidates.push_back(gather);
   auto name_of = [](const GemmCandidate& c) {
     return std::to_string(c.bm) + "x" + std::to_string(c.bn) +
-           (c.narrow ? (c.turned ? " turned" : " narrow") : (c.resident > 1 ? " pair" : ""));
+           (c.kernel == GemmKernel::kNarrow   ? (c.turned ? " turned" : " narrow")
+            : c.kernel == GemmKernel::kGather ? " gather"
+            : c.resident > 1                  ? " pair"
+                                              : "");
   };
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });

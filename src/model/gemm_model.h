@@ -14,12 +14,14 @@
 //   L2             bytes that this CTA fetches itself (a cluster of c along M: 1/c of B each)
 // (fp32 on CUDA cores: 128 multiply-adds per clock and SM, reached to `cuda_core_efficiency`.)
 // A product with one narrow side is bound by reading the wide operand: DRAM gives its full rate to
-// some eight megabytes in flight, however few SMs hold them. and a tile adds its epilogue, a launch
-// its latency, a partial last wave its emptiness, a split the reduction of its partial results, an
-// unaligned operand its repacking.
+// some eight megabytes in flight, however few SMs hold them (`dram_reach`). A tile adds its
+// epilogue, a launch its latency, a partial last wave its emptiness, a split the reduction of its
+// partial results, an unaligned operand its repacking; the gathering kernel needs none and pays by
+// the K block.
 //
-// Limits: constants were fitted on one H200 (bench/results); a power-limited clock is folded into
-// `tensor_efficiency`. Tested by tests/unit/model/gemm_model_test.cpp.
+// Limits: where no source is named, constants were fitted on one H200 to every kernel's time for 70
+// shapes (tilewright-bench gemm --suite tiles; bench/results holds seven of them); a power-limited
+// clock is folded into `tensor_efficiency`. Tested by tests/unit/model/gemm_model_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +34,27 @@ struct GemmMachine {
   double clock_ghz = 1.7;  // while a GEMM runs, below the boost clock
   double tensor_efficiency =
       0.87;                        // of the nominal tensor rate at that clock, power limit included
-  double l2_bytes_per_clock = 62;  // per SM, all SMs at once
-  double lone_warpgroup_clocks = 335;  // least clocks a K block takes when a CTA has one warpgroup
+  double l2_bytes_per_clock = 69;  // per SM, all SMs at once
+  double lone_warpgroup_clocks = 292;  // least clocks a K block takes when a CTA has one warpgroup
   double outside_row_clocks = 2.5;     // for each row of a K block's boxes outside the matrix
   double cluster_start_us = 0.3;       // two CTAs that share B start together
-  double cluster_sum_us =
-      0.5;  // cluster barriers; and for each step of reading the other CTAs' sums:
-  double cluster_read_us = 1.0;
+  double cluster_sum_us = 2.5;  // cluster barriers; and bytes a CTA reads of its peers' sums:
+  double cluster_read_gb_s = 33;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;
   double cuda_core_few_warps = 0.27;  // with w warps an SM: at most this times 1 + w / 4
   double dram_gb_s = 4000;
-  double copy_gb_s = 3700;      // read plus write, for repacking and reducing
-  double launch_us = 2.6;       // launch, first bytes from DRAM, drain
-  double next_launch_us = 1.0;  // a further kernel of the same call
+  // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
+  // the CTAs of a cluster share SMs that would be enough for one each.
+  double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2;
+  double narrow_store_us = 0.4, narrow_sum_us = 0.6;  // narrow kernel: its epilogue, its cluster
+  double copy_gb_s = 3700;                            // read plus write, for repacking and reducing
+  double launch_us = 2.75;                            // launch, first bytes from DRAM, drain
+  double reduce_us = 3.0;        // the kernel that sums splits, beside its bytes
+  double repack_us = 3.3;        // the kernel that repacks, and D stored element by element
+  double repack_line_us = 5e-4;  // each line of a repacked operand
+  double gather_launch_us = 2.4;
+  // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
+  double gather_block_us = 0.5, gather_warpgroup_us = 0.45;
 };
 
 struct GemmProblem {
@@ -54,15 +64,25 @@ struct GemmProblem {
   bool cuda_cores = false;                  // fp32 on the CUDA cores (kCudaCoreTiles)
   bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
   bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
+  bool transposed = false;  // an operand is transposed into the workspace: none reads it as it is
+  bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
 };
 
 enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kLatency, kDram };
 
+// The library's tensor-core kernels, by the file under kernels/gemm/lib.
+enum class GemmKernel {
+  kTiled,   // wgmma_kernel.cuh
+  kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
+  kGather,  // gather_kernel.cuh: any address and pitch, no repacking
+};
+
 struct GemmCandidate {
+  GemmKernel kernel = GemmKernel::kTiled;
   int bm = 0, bn = 0, cluster = 1, raster_group = 8;
   int resident = 1;     // CTAs an SM holds at once
-  bool narrow = false;  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
-  bool turned = false;  // narrow, and the wide operand is B: D is computed transposed
+  int groups = 1;       // kGather: warpgroups of a CTA that share its K blocks
+  bool turned = false;  // kNarrow, and the wide operand is B: D is computed transposed
   int k_cluster = 1;    // CTAs of one cluster that split K of a tile and sum in shared memory
   int splits = 1;       // partial results in the workspace, summed by a second kernel
   int waves = 0;
@@ -79,13 +99,15 @@ struct GemmTile {
   int resident = 1;
 };
 constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 256},
-                                   {64, 128},  {64, 64},   {64, 64, 2}};
+                                   {64, 192},  {64, 128},  {64, 64},   {64, 64, 2}};
 // Narrow side of the kernels for products with one narrow side.
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;
+constexpr int kNarrowResident = 2;
+constexpr int kGatherGroups[] = {1, 2, 4};
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 constexpr int kGemmClusters[] = {1, 2};
-constexpr int kGemmKClusters[] = {1, 2, 4, 8};
+constexpr int kMostKCluster = 8;
 constexpr int kMaxGemmSplits = 64;
 
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
@@ -93,6 +115,7 @@ GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machin
 // The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
                              int k_cluster);
+GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 // A table of every tile's best candidate, fastest first, with one line of reason for each rejected

@@ -84,35 +84,6 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
   }
 }
 
-// 64 x 64 tile through shared memory, one element an access: the path of layouts that tf32 and fp8
-// lack.
-template <class T>
-__global__ void __launch_bounds__(256)
-    repack_transposed(const __grid_constant__ RepackJob job, int batches) {
-  __shared__ T tile[64][64 + 4 / sizeof(T)];
-  const int64_t tiles_x = (job.length + 63) / 64, tiles_y = (job.count + 63) / 64;
-  const int column = threadIdx.x & 63, row = threadIdx.x >> 6;
-  for (int64_t t = blockIdx.x; t < tiles_x * tiles_y * batches; t += gridDim.x) {
-    const int64_t batch = t / (tiles_x * tiles_y), in_batch = t - batch * tiles_x * tiles_y;
-    const T* source = static_cast<const T*>(job.source) + batch * job.source_stride;
-    T* destination = static_cast<T*>(job.destination) + batch * job.destination_stride;
-    const int64_t y0 = in_batch / tiles_x * 64, x0 = in_batch % tiles_x * 64;
-#pragma unroll
-    for (int i = 0; i < 64; i += 4) {
-      const int64_t y = y0 + row + i, x = x0 + column;
-      if (y < job.count && x < job.length) tile[row + i][column] = source[y * job.source_pitch + x];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 64; i += 4) {
-      const int64_t y = x0 + row + i, x = y0 + column;
-      if (y < job.length && x < job.count)
-        destination[y * job.destination_pitch + x] = tile[column][row + i];
-    }
-    __syncthreads();
-  }
-}
-
 __device__ __forceinline__ float load_output(const void* c, int64_t i, Output o) {
   if (o == Output::kF32) return static_cast<const float*>(c)[i];
   if (o == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[i]);
@@ -188,13 +159,15 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
   }
 }
 
-unsigned blocks_for(int64_t work) {
-  return static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 132 * 16));
+// CTAs of 256 threads for `work` items of which one CTA takes `each` at a time.
+unsigned blocks_for(int64_t work, int each, int sm_count) {
+  constexpr int kBlocksPerSm = 16;  // two full waves
+  return static_cast<unsigned>(
+      std::clamp<int64_t>((work + each - 1) / each, 1, int64_t{sm_count} * kBlocksPerSm));
 }
 
-// A launch of 256 threads a block; `programmatic`: may start before the kernel ahead has ended.
-cudaError_t launch_behind(const void* kernel, dim3 grid, void** arguments, bool programmatic,
-                          cudaStream_t stream) {
+// A launch of 256 threads a block that may start before the kernel ahead has ended.
+cudaError_t launch_behind(const void* kernel, dim3 grid, void** arguments, cudaStream_t stream) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(256);
@@ -203,61 +176,39 @@ cudaError_t launch_behind(const void* kernel, dim3 grid, void** arguments, bool 
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &attribute;
-  config.numAttrs = programmatic ? 1 : 0;
+  config.numAttrs = 1;
   return cudaLaunchKernelExC(&config, kernel, arguments);
 }
 
 }  // namespace
 
 cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
-                          cudaStream_t stream) {
+                          int sm_count, cudaStream_t stream) {
   RepackJobs lines{};
-  int straight = 0;
+  lines.batches = batches;
+  int64_t tasks = 0;
   for (int i = 0; i < jobs; ++i) {
-    if (!job[i].transpose) {
-      lines.job[straight] = job[i];
-      // Readable chunks may be one more than stored ones.
-      lines.runs[straight] =
-          static_cast<uint32_t>(((job[i].length * element_size + 15) / 16 + 127) / 128);
-      lines.tasks[straight] =
-          (straight > 0 ? lines.tasks[0] : 0) + lines.runs[straight] * job[i].count;
-      ++straight;
-      continue;
-    }
-    const int64_t tiles = (job[i].length + 63) / 64 * ((job[i].count + 63) / 64);
-    const dim3 grid(static_cast<unsigned>(std::min<int64_t>(tiles * batches, 132 * 16)));
-    if (element_size == 4) {
-      repack_transposed<uint32_t><<<grid, 256, 0, stream>>>(job[i], batches);
-    } else if (element_size == 2) {
-      repack_transposed<uint16_t><<<grid, 256, 0, stream>>>(job[i], batches);
-    } else {
-      repack_transposed<uint8_t><<<grid, 256, 0, stream>>>(job[i], batches);
-    }
+    lines.job[i] = job[i];
+    // Readable chunks may be one more than stored ones.
+    lines.runs[i] = static_cast<uint32_t>(((job[i].length * element_size + 15) / 16 + 127) / 128);
+    tasks += lines.runs[i] * job[i].count;
+    lines.tasks[i] = tasks;
   }
-  if (straight > 0) {
-    if (straight == 1) lines.tasks[1] = lines.tasks[0];
-    lines.batches = batches;
-    const dim3 grid(
-        static_cast<unsigned>(std::clamp<int64_t>((lines.tasks[1] + 7) / 8, 1, 132 * 16)),
-        std::min(batches, 65535));
-    const void* kernel = element_size == 4   ? reinterpret_cast<const void*>(&repack_lines<4>)
-                         : element_size == 2 ? reinterpret_cast<const void*>(&repack_lines<2>)
-                                             : reinterpret_cast<const void*>(&repack_lines<1>);
-    void* arguments[] = {&lines};
-    // A transposition ahead in this call does not wait itself, so it must not be overtaken.
-    const cudaError_t error = launch_behind(kernel, grid, arguments, straight == jobs, stream);
-    if (error != cudaSuccess) return error;
-  }
-  return cudaPeekAtLastError();
+  lines.tasks[1] = tasks;
+  const dim3 grid(blocks_for(tasks, 8, sm_count), std::min(batches, 65535));
+  const void* kernel = element_size == 4   ? reinterpret_cast<const void*>(&repack_lines<4>)
+                       : element_size == 2 ? reinterpret_cast<const void*>(&repack_lines<2>)
+                                           : reinterpret_cast<const void*>(&repack_lines<1>);
+  void* arguments[] = {&lines};
+  return launch_behind(kernel, grid, arguments, stream);
 }
 
-cudaError_t launch_reduce(const ReduceJob& job, cudaStream_t stream) {
+cudaError_t launch_reduce(const ReduceJob& job, int sm_count, cudaStream_t stream) {
   const int64_t plane = job.m * job.n;
-  const dim3 grid(blocks_for(job.splits > 0 && job.n % 4 == 0 ? plane / 4 : plane),
+  const dim3 grid(blocks_for(job.splits > 0 && job.n % 4 == 0 ? plane / 4 : plane, 256, sm_count),
                   std::min(job.batches, 65535));
   void* arguments[] = {const_cast<ReduceJob*>(&job)};
-  return launch_behind(reinterpret_cast<const void*>(&reduce_splits), grid, arguments, true,
-                       stream);
+  return launch_behind(reinterpret_cast<const void*>(&reduce_splits), grid, arguments, stream);
 }
 
 }  // namespace tw::gemm

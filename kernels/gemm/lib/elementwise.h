@@ -1,4 +1,4 @@
-// The memory-bound parts of a GEMM call: repack, transpose-repack, reduction of splits, beta * C.
+// The memory-bound parts of a GEMM call: repack, reduction of splits, beta * C.
 //
 // Tested by tilewright-bench gemm --suite verify.
 #pragma once
@@ -18,12 +18,10 @@ struct RepackJob {
   const void* source;
   void* destination;
   int64_t length, count, source_pitch, destination_pitch, source_stride, destination_stride;
-  bool transpose;  // source line i, element j -> destination line j, element i; length, count: the
-                   // source's
 };
 // Up to two jobs in one launch (A and B). `jobs`: 1 or 2.
 cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
-                          cudaStream_t stream);
+                          int sm_count, cudaStream_t stream);
 
 // D = alpha * (sum over splits of partial) + beta * C. Partial results: fp32, m x n without
 // padding, split after split, batch after batch. The sum runs in split order: deterministic.
@@ -40,6 +38,7 @@ struct ReduceJob {
   int64_t ld_d, stride_d;
   Output output;
 };
-cudaError_t launch_reduce(const ReduceJob& job, cudaStream_t stream);  // splits 0: D = beta * C
+// splits 0: D = beta * C
+cudaError_t launch_reduce(const ReduceJob& job, int sm_count, cudaStream_t stream);
 
 }  // namespace tw::gemm

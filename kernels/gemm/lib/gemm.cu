@@ -15,6 +15,7 @@
 #include "gemm/lib/wgmma_launch.h"
 #include "model/gemm_model.h"
 #include "tilewright/gemm.h"
+#include "tilewright/transpose.h"
 
 namespace tilewright {
 namespace {
@@ -262,8 +263,15 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   problem.repack_b = plan.repack_b;
   problem.a_mn = p.a.mn_major && !plan.transpose_a;
   problem.b_mn = p.b.mn_major && !plan.transpose_b;
+  problem.transposed = plan.transpose_a || plan.transpose_b;
+  problem.straddles_a = !plan.repack_a && p.a.pitch * bytes % 128 != 0;
+  problem.straddles_b = !plan.repack_b && p.b.pitch * bytes % 128 != 0;
   problem.cuda_cores = p.type_a == Type::kF32;
   plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
+  if (plan.choice.kernel == tw::model::GemmKernel::kGather) {
+    plan.repack_a = plan.repack_b = false;
+    plan.repack_bytes = 0;
+  }
   if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
   return plan;
 }
@@ -300,9 +308,10 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
            cudaStream_t stream) {
   const int bytes = type_bytes(p.type_a);
   Matrix a = p.a, b = p.b;
+  const int batches = static_cast<int>(p.batches);
   RepackJob jobs[2];
   int count = 0;
-  auto add = [&](Matrix* x, int64_t mn, bool transpose, size_t at, int64_t pitch, int64_t stride) {
+  auto repack = [&](Matrix* x, int64_t mn, size_t at, int64_t pitch, int64_t stride) {
     RepackJob& job = jobs[count++];
     job.source = x->data;
     job.destination = workspace + at;
@@ -312,22 +321,35 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
     job.destination_pitch = pitch;
     job.source_stride = x->batch_stride;
     job.destination_stride = stride;
-    job.transpose = transpose;
-    *x = {workspace + at, pitch, stride, x->mn_major && !transpose};
+    *x = {workspace + at, pitch, stride, x->mn_major};
   };
-  if (plan.repack_a) add(&a, p.m, plan.transpose_a, plan.at_a, plan.pitch_a, plan.stride_a);
-  if (plan.repack_b) add(&b, p.n, plan.transpose_b, plan.at_b, plan.pitch_b, plan.stride_b);
+  if (plan.repack_a && !plan.transpose_a) repack(&a, p.m, plan.at_a, plan.pitch_a, plan.stride_a);
+  if (plan.repack_b && !plan.transpose_b) repack(&b, p.n, plan.at_b, plan.pitch_b, plan.stride_b);
   if (count > 0) {
     const Status status =
-        launched(launch_repack(jobs, count, static_cast<int>(p.batches), bytes, stream),
+        launched(launch_repack(jobs, count, batches, bytes, device.sm_count, stream),
                  "repacking an operand");
+    if (!status) return status;
+  }
+  auto transposed = [&](Matrix* x, int64_t mn, size_t at, int64_t pitch, int64_t stride) {
+    const Status status = transpose(x->data, x->pitch, workspace + at, pitch, p.k, mn, bytes,
+                                    {p.batches, x->batch_stride, stride}, stream);
+    *x = {workspace + at, pitch, stride, false};
+    return status;
+  };
+  if (plan.transpose_a) {
+    const Status status = transposed(&a, p.m, plan.at_a, plan.pitch_a, plan.stride_a);
+    if (!status) return status;
+  }
+  if (plan.transpose_b) {
+    const Status status = transposed(&b, p.n, plan.at_b, plan.pitch_b, plan.stride_b);
     if (!status) return status;
   }
   WgmmaProblem problem{};
   problem.m = static_cast<int>(p.m);
   problem.n = static_cast<int>(p.n);
   problem.k = static_cast<int>(p.k);
-  problem.batches = static_cast<int>(p.batches);
+  problem.batches = batches;
   problem.a = a;
   problem.b = b;
   WgmmaSchedule schedule;
@@ -368,9 +390,8 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
       std::swap(element_a, element_b);
       problem.transposed = true;
     }
-    const WgmmaKernel* kernel = find_wgmma_kernel(
-        element_a, element_b, {plan.choice.bm, plan.choice.bn, plan.choice.resident},
-        plan.choice.narrow, problem.a.mn_major, problem.b.mn_major);
+    const WgmmaKernel* kernel = find_wgmma_kernel(element_a, element_b, plan.choice,
+                                                  problem.a.mn_major, problem.b.mn_major);
     if (kernel == nullptr) return unsupported("type_a", "no kernel of this type was built");
     status = launched(launch_wgmma(*kernel, problem, schedule, stream), "the tensor-core kernel");
   }
@@ -378,7 +399,7 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   ReduceJob job = reduction(p);
   job.partial = reinterpret_cast<const float*>(workspace + plan.at_partial);
   job.splits = plan.choice.splits;
-  return launched(launch_reduce(job, stream), "reducing the splits of K");
+  return launched(launch_reduce(job, device.sm_count, stream), "reducing the splits of K");
 }
 
 bool is_empty(const GemmArguments& g) { return g.m == 0 || g.n == 0 || g.batches == 0 || g.k == 0; }
@@ -404,10 +425,10 @@ Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes,
   Status status = check(g);
   if (!status || g.m == 0 || g.n == 0 || g.batches == 0) return status;
   const Normal p = normalise(g);
-  if (p.k == 0) return launched(launch_reduce(reduction(p), stream), "scaling C");
   Device device;
   status = read_device(&device);
   if (!status) return status;
+  if (p.k == 0) return launched(launch_reduce(reduction(p), device.sm_count, stream), "scaling C");
   if (device.major != 9) return unsupported("", "the kernels need compute capability 9.0 (Hopper)");
   const Plan plan = make_plan(p, device, workspace_bytes, false);
   if (plan.repack_bytes + plan.partial_bytes > workspace_bytes) {

@@ -27,12 +27,13 @@ template <class TW, class TX, int BX_, bool kWMn_, bool kXMn_> struct NarrowTile
   static constexpr bool kWMn = kWMn_, kXMn = kXMn_;
   static constexpr int BK = 128 / sizeof(TW);
   static constexpr bool kPromote = sizeof(TW) == 1;
-  static constexpr int kResident = 1;  // the whole SM's memory holds copies in flight
+  // Two CTAs an SM: one's copies are in flight while the other sums and stores.
+  static constexpr int kResident = 2;
   static constexpr int kThreads = 160;
   static constexpr int kWBytes = BW * 128, kXBytes = BX * 128, kStageBytes = kWBytes + kXBytes;
-  static constexpr int kSharedLimit = 232448;  // 227 KiB (programming guide, cc 9.0)
-  static constexpr int kFitting = (kSharedLimit - 256) / kStageBytes;
-  static constexpr int kStages = kFitting > 12 ? 12 : kFitting;
+  // 228 KiB an SM with 1 KiB of each block reserved (programming guide, cc 9.0).
+  static constexpr int kSharedLimit = 233472 / kResident - 1024;
+  static constexpr int kStages = (kSharedLimit - 256) / kStageBytes;
   static constexpr int kSharedBytes = 256 + kStages * kStageBytes;
   static_assert(!kXMn || BX == 64, "a swizzled row of an MN-major operand holds 64 elements");
   static_assert(kStages * 16 <= 256, "barriers");
@@ -171,11 +172,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   const int first = rank * p.k_blocks_per_split;
   const int count = min(p.k_blocks_per_split, p.k_blocks - first);
   const bool turned = p.transposed;  // D is narrow x wide
-  const int rows = turned ? BX : BW, columns = turned ? BW : BX;
-  const int pitch = narrow_pitch(columns);
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const int pitch = narrow_pitch(turned ? BW : BX);
+  const int warp = warp_uniform(threadIdx.x >> 5), lane = threadIdx.x & 31;
   if (warp == 4) {
-    if (lane == 0) narrow_produce<Tile>(p, stages, full, empty, w0, batch, first, count, tile * 5);
+    if (elect_lane())
+      narrow_produce<Tile>(p, stages, full, empty, w0, batch, first, count, tile * 5);
     __syncwarp();
   } else {
     float d[2][BX / 2];
@@ -206,20 +207,15 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   }
   if (ranks > 1) cluster_sync();
   if (warp < 4) {
-    const int row0 = turned ? 0 : w0, column0 = turned ? w0 : 0;
-    const int d_rows = turned ? p.n : p.m, d_columns = turned ? p.m : p.n;
-    const int used = min(rows, d_rows - row0);  // rows that exist
-    const int quads = columns / 4;              // a power of two
-    float alpha = p.alpha;
-    if (p.scale_a != nullptr) alpha *= *p.scale_a;
-    if (p.scale_b != nullptr) alpha *= *p.scale_b;
-    for (int i = rank * 128 + static_cast<int>(threadIdx.x); i < used * quads; i += ranks * 128) {
-      const int r = i / quads, c = i % quads * 4;
-      sum_and_store(p, stages + r * pitch + c * 4, ranks, alpha, batch, row0 + r, column0 + c,
-                    d_columns);
+    if (turned) {
+      const ClusterSum s{stages, pitch, min(BX, p.n), 0, w0, p.m};
+      sum_cluster<BW / 4, 128>(p, s, ranks, rank, batch);
+    } else {
+      const ClusterSum s{stages, pitch, min(BW, p.m - w0), w0, 0, p.n};
+      sum_cluster<BX / 4, 128>(p, s, ranks, rank, batch);
     }
   }
-  if (ranks > 1) cluster_sync();  // no CTA leaves while its peers may read from it
+  if (ranks > 1) cluster_sync_relaxed();  // no CTA leaves while its peers may read from it
 }
 
 }  // namespace tw::gemm

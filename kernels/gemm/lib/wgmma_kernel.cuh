@@ -1,16 +1,16 @@
 // The library's tensor-core GEMM: warp-specialised, persistent, fed by TMA, computed by WGMMA.
 //
 // D = alpha * A * B + beta * C for one tile shape and one pair of layouts. A CTA is one producer
-// warpgroup (one thread of it issues bulk tensor copies into a ring of stages) and BM/64 consumer
-// warpgroups of 64 x BN each. A cluster of CTAs along M shares B: each loads its part and
-// multicasts. CTAs are persistent and walk tiles in groups along M, so that the tiles in flight
-// share rows and columns in L2; the producer runs ahead into the next tile while the consumers
-// store the last one.
+// warpgroup (two threads of it, one for each operand, issue bulk tensor copies into a ring of
+// stages) and BM/64 consumer warpgroups of 64 x BN each. A cluster of CTAs along M shares B: each
+// loads its part and multicasts. CTAs are persistent and walk tiles in groups along M, so that the
+// tiles in flight share rows and columns in L2; the producers run ahead into the next tile while
+// the consumers store the last one.
 //
-// D leaves through staging: fragments to swizzled rows of 128 bytes, then a bulk tensor store, or,
-// where D's pitch or address does not suit TMA, coalesced 4-byte stores (2-byte at a row's odd
-// ends). Edges need no guard in the mainloop: TMA fills what lies outside the matrix with zeros,
-// and clips the store.
+// D leaves through staging: fragments to swizzled rows of 128 bytes, then a bulk tensor store; each
+// warp stores its own rows where that is sooner done or where D's pitch or address does not suit
+// TMA (`Store`). Edges need no guard in the mainloop: TMA fills what lies outside the matrix with
+// zeros, and clips the store.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
@@ -80,13 +80,18 @@ __device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
   return {first + within - n * rows, n, z};
 }
 
-template <class Tile>
+// Fills the ring with one operand. Each has a warp of its own: one thread that issues the copies of
+// both would decide the speed of small tiles.
+template <class Tile, bool kIsA>
 __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, uint32_t full,
                                         uint32_t empty) {
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
   const uint16_t everyone = static_cast<uint16_t>((1 << p.cluster) - 1);
   const int units = p.units_m * p.tiles_n * p.batches * p.splits;
   const int step = static_cast<int>(gridDim.x) / p.cluster;
+  // This CTA's part of a stage of B: half of it in a cluster of two.
+  const int b_lines = (Tile::kBMn ? Tile::BK : Tile::BN) >> (p.cluster - 1);
+  const int b_first = rank * b_lines;
   int stage = 0;
   uint32_t phase = 0;
   auto load_b = [&](uint32_t at, int x, int y, int z, uint32_t barrier) {
@@ -108,30 +113,28 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     // sum is free.
     int block = first_block;
     if (p.units_m == 1) block += tile.n * 5 % (last_block - first_block);
+#pragma unroll 1
     for (int count = first_block; count < last_block; ++count) {
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
       const uint32_t a_at = stages + stage * Tile::kStageBytes;
       const uint32_t b_at = a_at + Tile::kABytes;
       const uint32_t barrier = full + 8 * stage;
-      mbarrier_arrive_expect(barrier, Tile::kStageBytes);
       const int k0 = block * Tile::BK;
       if (++block == last_block) block = first_block;
-      if constexpr (!Tile::kAMn) {
+      mbarrier_arrive_expect(barrier, kIsA ? Tile::kABytes : Tile::kBBytes);
+      if constexpr (kIsA && !Tile::kAMn) {
         tma_load(a_at, &p.a, k0, m0, batch, barrier);
-      } else {
+      } else if constexpr (kIsA) {
 #pragma unroll
         for (int panel = 0; panel < Tile::BM / 64; ++panel) {
           tma_load(a_at + panel * 8192, &p.a, m0 + panel * 64, k0, batch, barrier);
         }
-      }
-      if constexpr (!Tile::kBMn) {
-        const int rows = Tile::BN / p.cluster;
-        load_b(b_at + rank * rows * 128, k0, n0 + rank * rows, batch, barrier);
+      } else if constexpr (!Tile::kBMn) {
+        load_b(b_at + b_first * 128, k0, n0 + b_first, batch, barrier);
       } else {
-        const int rows = Tile::BK / p.cluster;
 #pragma unroll
         for (int panel = 0; panel < Tile::BN / 64; ++panel) {
-          load_b(b_at + panel * 8192 + rank * rows * 128, n0 + panel * 64, k0 + rank * rows, batch,
+          load_b(b_at + panel * 8192 + b_first * 128, n0 + panel * 64, k0 + b_first, batch,
                  barrier);
         }
       }
@@ -158,8 +161,28 @@ __device__ __forceinline__ float load_c(const void* c, int64_t index, Output out
   return __half2float(static_cast<const __half*>(c)[index]);
 }
 
-// Stores the 16 rows of a staging buffer of fp32 that this warp has written, columns x.. of D,
-// without TMA.
+// Stores the 16 rows of a staging buffer that this warp has written, columns x.. of D, without TMA:
+// 16 bytes a lane, four rows at once. D's width, pitch and address are multiples of 16 bytes.
+__device__ __forceinline__ void store_rows_vector(const WgmmaParams& p, uint32_t base, int m0,
+                                                  int x, int z, int warp, int lane) {
+  const int bytes = p.output == Output::kF32 ? 4 : 2;
+  const int first = warp * 16 + (lane >> 3), chunk = lane & 7;
+  const int column = x + chunk * (16 / bytes);
+  char* to = static_cast<char*>(p.d_data) +
+             (z * p.stride_d + static_cast<int64_t>(m0 + first) * p.ld_d + column) * bytes;
+  uint4 value[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int r = first + 4 * i;
+    value[i] = load_shared_v4(base + r * 128 + ((chunk ^ (r & 7)) << 4));
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i, to += 4 * p.ld_d * bytes) {
+    if (m0 + first + 4 * i < p.m && column < p.n) *reinterpret_cast<uint4*>(to) = value[i];
+  }
+}
+
+// The same for fp32 at any address and pitch.
 __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t base, int m0, int x,
                                                int z, int warp, int lane) {
   const int rows = p.m - m0 - warp * 16;
@@ -274,8 +297,8 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
   };
   // Where the next 8 KiB of D are staged; waits until they are free.
   auto begin = [&]() -> uint32_t {
-    if (p.d_by_tma) {
-      if (thread == 0) tma_store_wait_read<Tile::kBuffers - 1>();
+    if (p.store == Store::kBulk) {
+      if (thread < 32 && elect_lane()) tma_store_wait_read<Tile::kBuffers - 1>();
       named_barrier(1 + group, 128);
     }
     uint32_t base = staging + buffer * Tile::kStagingBytes;
@@ -287,7 +310,7 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
   auto finish = [&](uint32_t base, int x) {
     fence_async_shared();
     named_barrier(1 + group, 128);
-    if (thread == 0) {
+    if (thread < 32 && elect_lane()) {
       tma_store(&p.d, x, m0, z, base);
       tma_store_commit();
     }
@@ -297,7 +320,7 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
 #pragma unroll
     for (int h = 0; h < BN / 32; ++h) {
       const uint32_t base = begin();
-      if (!p.d_by_tma) __syncwarp();
+      if (p.store != Store::kBulk) __syncwarp();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = warp * 16 + g + half * 8;
@@ -308,10 +331,14 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
                           __float_as_uint(d[i]), __float_as_uint(d[i + 1]));
         }
       }
-      if (p.d_by_tma) {
+      if (p.store == Store::kBulk) {
         finish(base, n0 + 32 * h);
+        continue;
+      }
+      __syncwarp();
+      if (p.store == Store::kVector) {
+        store_rows_vector(p, base, m0, n0 + 32 * h, z, warp, lane);
       } else {
-        __syncwarp();
         store_rows_f32(p, base, m0, n0 + 32 * h, z, warp, lane);
       }
     }
@@ -328,12 +355,18 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
                       pack16(d[i + 4], d[i + 5], p.output), pack16(d[i + 6], d[i + 7], p.output));
     }
   };
-  if (p.d_by_tma) {
+  if (p.store != Store::kElements) {
 #pragma unroll
     for (int h = 0; h < BN / 64; ++h) {
       const uint32_t base = begin();
+      if (p.store == Store::kVector) __syncwarp();
       stage_64(base, h);
-      finish(base, n0 + 64 * h);
+      if (p.store == Store::kBulk) {
+        finish(base, n0 + 64 * h);
+      } else {
+        __syncwarp();
+        store_rows_vector(p, base, m0, n0 + 64 * h, z, warp, lane);
+      }
     }
     return;
   }
@@ -379,29 +412,9 @@ __device__ __forceinline__ void store_element(const WgmmaParams& p, int64_t at, 
   }
 }
 
-// Four neighbouring elements of D: the sum over the cluster's CTAs, in rank order (deterministic),
-// of what each holds at `address` of its shared memory, scaled, plus beta * C. The reads of all
-// ranks are in flight together.
-__device__ __forceinline__ void sum_and_store(const WgmmaParams& p, uint32_t address, int ranks,
-                                              float alpha, int batch, int row, int column,
-                                              int columns) {
-  if (column >= columns) return;
-  constexpr int kMostRanks = 8;
-  float4 part[kMostRanks];
-#pragma unroll
-  for (int rank = 0; rank < kMostRanks; ++rank) {
-    if (rank < ranks)
-      part[rank] = ranks > 1 ? load_remote_v4(address, rank) : load_shared_f4(address);
-  }
-  float4 sum = part[0];
-#pragma unroll
-  for (int rank = 1; rank < kMostRanks; ++rank) {
-    if (rank >= ranks) continue;
-    sum.x += part[rank].x;
-    sum.y += part[rank].y;
-    sum.z += part[rank].z;
-    sum.w += part[rank].w;
-  }
+// Four neighbouring elements of D: scaled, plus beta * C.
+__device__ __forceinline__ void store_four(const WgmmaParams& p, float4 sum, float alpha, int batch,
+                                           int row, int column, int columns) {
   float value[4] = {alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w};
   const int64_t at = batch * p.stride_d + static_cast<int64_t>(row) * p.ld_d + column;
   if (p.beta != 0.0f) {
@@ -430,27 +443,77 @@ __device__ __forceinline__ void sum_and_store(const WgmmaParams& p, uint32_t add
   }
 }
 
-// Second half, after a cluster barrier: each CTA sums its share of the rows over all CTAs and
-// stores them.
-template <class Tile>
-__device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
-  constexpr int kPitch = Tile::BN * 4 + 16, kThreads = Tile::kConsumers * 128;
-  const int pieces = Tile::BM / p.k_cluster * (Tile::BN / 4);
-  const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
-  const int first = static_cast<int>(cluster_rank()) * (Tile::BM / p.k_cluster);
-  const int batch = tile.z / p.splits;
+// The part of D that lies as fp32 in the shared memory of each CTA of a cluster, a partial sum in
+// each: this CTA's share of it is summed in rank order (deterministic), scaled and stored.
+struct ClusterSum {
+  uint32_t base;      // in shared memory, the same in all CTAs
+  int pitch;          // of a line, bytes
+  int rows;           // lines that exist in D
+  int row0, column0;  // in D
+  int columns;        // of D
+};
+// kQuads: groups of four columns in a line. kRanks: CTAs, at most. A thread reads kPieces groups
+// together, since what a remote read costs is its latency.
+template <int kQuads, int kThreads, int kRanks, int kPieces>
+__device__ __forceinline__ void sum_ranks(const WgmmaParams& p, const ClusterSum& s, int ranks,
+                                          int rank, float alpha, int batch) {
+  const int pieces = s.rows * kQuads, step = ranks * kThreads;
+  for (int first = rank * kThreads + static_cast<int>(threadIdx.x); first < pieces;
+       first += kPieces * step) {
+    float4 part[kPieces][kRanks];
+#pragma unroll
+    for (int i = 0; i < kPieces; ++i) {
+      const int at = min(first + i * step, pieces - 1);
+      const uint32_t address = s.base + at / kQuads * s.pitch + at % kQuads * 16;
+#pragma unroll
+      for (int r = 0; r < kRanks; ++r) {
+        if (r < ranks)
+          part[i][r] = r == rank ? load_shared_f4(address) : load_remote_v4(address, r);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kPieces; ++i) {
+      const int at = first + i * step;
+      if (at >= pieces) break;
+      float4 sum = part[i][0];
+#pragma unroll
+      for (int r = 1; r < kRanks; ++r) {
+        if (r >= ranks) continue;
+        sum.x += part[i][r].x;
+        sum.y += part[i][r].y;
+        sum.z += part[i][r].z;
+        sum.w += part[i][r].w;
+      }
+      const int column = s.column0 + at % kQuads * 4;
+      if (column < s.columns)
+        store_four(p, sum, alpha, batch, s.row0 + at / kQuads, column, s.columns);
+    }
+  }
+}
+template <int kQuads, int kThreads>
+__device__ __forceinline__ void sum_cluster(const WgmmaParams& p, const ClusterSum& s, int ranks,
+                                            int rank, int batch) {
   float alpha = p.alpha;
   if (p.scale_a != nullptr) alpha *= *p.scale_a;
   if (p.scale_b != nullptr) alpha *= *p.scale_b;
-#pragma unroll 2
-  for (int i = threadIdx.x; i < pieces; i += kThreads) {
-    const int r = first + i / (Tile::BN / 4), c = i % (Tile::BN / 4) * 4;
-    const int row = tile.m_unit * Tile::BM + r;
-    if (row < p.m) {
-      sum_and_store(p, stages + r * kPitch + c * 4, p.k_cluster, alpha, batch, row,
-                    tile.n * Tile::BN + c, p.n);
-    }
+  if (ranks <= 2) {
+    sum_ranks<kQuads, kThreads, 2, 8>(p, s, ranks, rank, alpha, batch);
+  } else if (ranks <= 4) {
+    sum_ranks<kQuads, kThreads, 4, 4>(p, s, ranks, rank, alpha, batch);
+  } else {
+    sum_ranks<kQuads, kThreads, 8, 2>(p, s, ranks, rank, alpha, batch);
   }
+}
+
+// Second half, after a cluster barrier.
+template <class Tile>
+__device__ __forceinline__ void reduce_cluster(const WgmmaParams& p, uint32_t stages) {
+  const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
+  const int row0 = tile.m_unit * Tile::BM;
+  const ClusterSum s{stages, Tile::BN * 4 + 16, min(Tile::BM, p.m - row0),
+                     row0,   tile.n * Tile::BN, p.n};
+  sum_cluster<Tile::BN / 4, Tile::kConsumers * 128>(
+      p, s, p.k_cluster, static_cast<int>(cluster_rank()), tile.z / p.splits);
 }
 
 // No read of the accumulators moves above this point (the wait before it does not name them).
@@ -497,7 +560,7 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
     // The first block of a tile overwrites the accumulators; it stands apart so that ptxas sees one
     // unbroken chain of asynchronous instructions on them. One group stays in flight: the stage
     // before it is free once it is issued.
-    auto multiply = [&](int accumulate) {
+    auto multiply = [&](float(&to)[BN / 2], int accumulate) {
       mbarrier_wait(full + 8 * stage, phase);
       const uint32_t a_at = stages + stage * Tile::kStageBytes + group * 8192;
       const uint32_t b_at = stages + stage * Tile::kStageBytes + Tile::kABytes;
@@ -507,32 +570,51 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(
-            d, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
+            to, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
       }
       wgmma_commit();
     };
     if constexpr (Tile::kPromote) {
-      float sum[BN / 2];
+      // Two sets of partial sums where registers hold them: one is added while the tensor cores
+      // work on the other. (Across iterations of the loop ptxas would serialise them.)
+      constexpr int kSets = BN <= 128 ? 2 : 1;
+      float part[kSets][BN / 2];
 #pragma unroll
-      for (int i = 0; i < BN / 2; ++i) sum[i] = 0;
+      for (int i = 0; i < BN / 2; ++i) d[i] = 0;
+      auto add = [&](float(&done)[BN / 2], int which) {
+        keep_below(done);
+        release(which);
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i) d[i] += done[i];
+      };
+      int block = 0;
+      if constexpr (kSets == 2) {
 #pragma unroll 1
-      for (int block = 0; block < blocks; ++block) {
-        multiply(0);
-        wgmma_wait<0>();
-        keep_below(d);
-        advance();
-        release(previous);
-#pragma unroll
-        for (int i = 0; i < BN / 2; ++i) sum[i] += d[i];
+        for (; block + 1 < blocks; block += 2) {
+          multiply(part[0], 0);
+          advance();
+          const int first = previous;
+          multiply(part[1], 0);
+          advance();
+          wgmma_wait<1>();
+          add(part[0], first);
+          wgmma_wait<0>();
+          add(part[1], previous);
+        }
       }
-#pragma unroll
-      for (int i = 0; i < BN / 2; ++i) d[i] = sum[i];
+#pragma unroll 1
+      for (; block < blocks; ++block) {
+        multiply(part[0], 0);
+        advance();
+        wgmma_wait<0>();
+        add(part[0], previous);
+      }
     } else {
-      multiply(0);
+      multiply(d, 0);
       advance();
 #pragma unroll 1
       for (int block = 1; block < blocks; ++block) {
-        multiply(1);
+        multiply(d, 1);
         wgmma_wait<1>();
         release(previous);
         advance();
@@ -549,7 +631,7 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
                      (tile.m_unit * p.cluster + rank) * Tile::BM + group * 64, tile.n * BN, tile.z,
                      group, buffer);
   }
-  if (p.d_by_tma && thread == 0) tma_store_wait_read<0>();
+  if (p.store == Store::kBulk && thread < 32 && elect_lane()) tma_store_wait_read<0>();
 }
 
 template <class Tile>
@@ -564,32 +646,36 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&p.a);
     prefetch_tensor_map(&p.b);
-    if (p.d_by_tma) prefetch_tensor_map(&p.d);
+    if (p.store == Store::kBulk) prefetch_tensor_map(&p.d);
     for (int s = 0; s < Tile::kStages; ++s) {
-      mbarrier_init(full + 8 * s, 1);
+      mbarrier_init(full + 8 * s, 2);  // a producer for each operand
       mbarrier_init(empty + 8 * s,
                     Tile::kConsumers * p.cluster);  // every consumer warpgroup of the cluster
     }
     fence_mbarrier_init();
   }
   if (p.cluster > 1) {
-    cluster_sync();
+    cluster_sync_relaxed();  // the fence above has published the barriers
   } else {
     __syncthreads();
   }
   wait_for_kernels_ahead();
   let_kernels_behind_start();
-  const int group = static_cast<int>(threadIdx.x) / 128;
+  const int group = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   // Each branch holds all that its warps do: behind the join the compiler would have to fit the
   // consumers' code into the producer's registers.
   if (group == Tile::kConsumers) {
     if constexpr (Tile::kConsumers > 1) registers_release<40>();
-    const int warp = (threadIdx.x & 127) >> 5;
-    if (warp == 0 && (threadIdx.x & 31) == 0) produce<Tile>(p, stages, full, empty);
+    const int warp = warp_uniform((threadIdx.x & 127) >> 5);
+    if (warp == 0) {
+      if (elect_lane()) produce<Tile, true>(p, stages, full, empty);
+    } else if (warp == 1) {
+      if (elect_lane()) produce<Tile, false>(p, stages, full, empty);
+    }
     __syncwarp();
     if (p.k_cluster > 1) cluster_sync();
     // No CTA leaves while its peer may still write to it or read from it.
-    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
+    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync_relaxed();
   } else {
     if constexpr (Tile::kConsumers > 1) registers_acquire<232>();
     consume<Tile>(p, stages, full, empty, staging, group);
@@ -597,7 +683,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
       cluster_sync();
       reduce_cluster<Tile>(p, stages);
     }
-    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync();
+    if (p.cluster > 1 || p.k_cluster > 1) cluster_sync_relaxed();
   }
 }
 

@@ -7,7 +7,14 @@
 namespace tw::gemm {
 namespace {
 
+using model::GemmKernel;
+
 int div_up(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
+
+Source source_of(const Matrix& x, int mn, int k, int bytes) {
+  return {static_cast<const char*>(x.data), x.pitch * bytes, x.batch_stride * bytes,
+          x.mn_major ? k : mn, (x.mn_major ? mn : k) * bytes};
+}
 
 }  // namespace
 
@@ -53,33 +60,44 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                 out};
   const int columns = 128 / element_bytes(out);
   const Element element = kernel.element_a;
-  bool ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
-                           problem.a.mn_major ? bk : kernel.bm) &&
-            encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
-                           (problem.b.mn_major ? bk : kernel.bn) / cluster);
   p.transposed = problem.transposed;
   p.d_data = problem.d;
   p.ld_d = problem.ld_d;
   p.stride_d = problem.stride_d;
+  const bool gather = kernel.kernel == GemmKernel::kGather;
+  const bool narrow = kernel.kernel == GemmKernel::kNarrow;
+  bool ok = true;
+  if (gather) {
+    p.a_source = source_of(problem.a, problem.m, problem.k, element_bytes(element));
+    p.b_source = source_of(problem.b, problem.n, problem.k, element_bytes(element));
+  } else {
+    ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
+                        problem.a.mn_major ? bk : kernel.bm) &&
+         encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
+                        (problem.b.mn_major ? bk : kernel.bn) / cluster);
+  }
+  const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
+  const int slots = schedule.sm_count * kernel.resident;
   // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
   // a pitch of 132 wrote column 131), so the width counts too.
-  p.d_by_tma =
-      !shared_k && !kernel.narrow && problem.n * output_bytes(problem.output) % 16 == 0 &&
+  const bool whole =
+      !shared_k && !narrow && problem.n * output_bytes(problem.output) % 16 == 0 &&
       suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
-  if (p.d_by_tma) ok = ok && encode_lines(&p.d, d, columns, 64);
+  // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner.
+  const bool soon = gather || (units * cluster <= slots && kernel.bn <= 128);
+  p.store = !whole ? Store::kElements : (soon ? Store::kVector : Store::kBulk);
+  if (p.store == Store::kBulk) ok = ok && encode_lines(&p.d, d, columns, 64);
   if (!ok) return cudaErrorInvalidValue;
 
-  const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  const int slots = schedule.sm_count * kernel.resident;
-  if (kernel.narrow ? problem.n > kernel.bn || problem.batches > 65535 : shared_k && units > slots)
+  if (narrow && (problem.n > kernel.bn || problem.batches > 65535))
     return cudaErrorInvalidConfiguration;
   config.gridDim =
-      kernel.narrow
+      narrow
           ? dim3(static_cast<unsigned>(p.units_m * schedule.k_cluster), 1, problem.batches)
           : dim3(static_cast<unsigned>(
-                shared_k ? units : std::min<int64_t>(units, slots / cluster) * cluster));
+                shared_k || gather ? units : std::min<int64_t>(units, slots / cluster) * cluster));
   config.blockDim = dim3(kernel.threads);
   config.dynamicSmemBytes = kernel.shared_bytes;
   config.stream = stream;
@@ -99,15 +117,16 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   return cudaLaunchKernelExC(&config, kernel.function, arguments);
 }
 
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, WgmmaTileShape tile,
-                                     bool narrow, bool a_mn, bool b_mn) {
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b,
+                                     const model::GemmCandidate& candidate, bool a_mn, bool b_mn) {
   int count = 0;
   const WgmmaKernel* all = wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel& k = all[i];
-    if (k.element_a == element_a && k.element_b == element_b && k.bm == tile.bm &&
-        k.bn == tile.bn && k.resident == tile.resident && k.narrow == narrow && k.a_mn == a_mn &&
-        k.b_mn == b_mn) {
+    if (k.element_a == element_a && k.element_b == element_b && k.kernel == candidate.kernel &&
+        k.bm == candidate.bm && k.bn == candidate.bn && k.resident == candidate.resident &&
+        k.a_mn == a_mn && k.b_mn == b_mn &&
+        (k.kernel != GemmKernel::kGather || k.threads == 128 * candidate.groups)) {
       return &k;
     }
   }

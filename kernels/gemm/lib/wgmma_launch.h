@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "gemm/lib/wgmma_params.h"
+#include "model/gemm_model.h"
 
 namespace tw::gemm {
 
@@ -27,8 +28,8 @@ struct WgmmaKernel {
   Element element_a, element_b;
   int bm, bn, stages, threads, shared_bytes;
   bool a_mn, b_mn;
-  int resident;  // CTAs an SM holds at once
-  bool narrow;   // narrow_kernel.cuh: A is the wide operand, n <= bn
+  int resident;              // CTAs an SM holds at once
+  model::GemmKernel kernel;  // kNarrow: A is the wide operand, n <= bn
 };
 
 // A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of
@@ -65,14 +66,12 @@ struct WgmmaSchedule {
 
 // Every instance that was built, `*count` of them.
 const WgmmaKernel* wgmma_kernels(int* count);
-struct WgmmaTileShape {
-  int bm, bn, resident;
-};
-const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b, WgmmaTileShape tile,
-                                     bool narrow, bool a_mn, bool b_mn);
+// The instance that a candidate of the model names, or null.
+const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b,
+                                     const model::GemmCandidate& candidate, bool a_mn, bool b_mn);
 
-// A and B must suit TMA: address and pitch (and batch stride) multiples of 16 bytes. D may be
-// anything.
+// A and B must suit TMA (address, pitch and batch stride multiples of 16 bytes), but for the
+// gathering kernel. D may be anything.
 bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches,
                int element_size);
 

@@ -12,6 +12,17 @@ namespace tw::gemm {
 
 enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 
+// How D leaves shared memory. Bulk copies leave the warps free for the next tile; a CTA with one
+// tile is done sooner when its warps store 16 bytes a lane; both need multiples of 16 bytes.
+enum class Store : int { kBulk, kVector, kElements };
+
+// An operand as lines of bytes, for the kernel that reads it without TMA.
+struct Source {
+  const char* data;
+  int64_t pitch, stride;  // from line to line, from one matrix of a batch to the next
+  int lines, length;
+};
+
 struct WgmmaParams {
   CUtensorMap a, b, d;
   int m, n;
@@ -29,10 +40,11 @@ struct WgmmaParams {
   const void* c;           // read only if beta != 0; of the output's type
   int64_t ld_c, stride_c;  // elements
   void* d_data;
-  bool d_by_tma;  // false: D's width, pitch or address does not suit TMA
+  Store store;
   int64_t ld_d, stride_d;
   Output output;
-  bool transposed;  // narrow_kernel.cuh only: D is n x m, the narrow side first
+  bool transposed;            // narrow_kernel.cuh only: D is n x m, the narrow side first
+  Source a_source, b_source;  // gather_kernel.cuh only
 };
 
 }  // namespace tw::gemm
