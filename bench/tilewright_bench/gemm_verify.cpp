@@ -245,6 +245,22 @@ class Log {
   int count_ = 0, failures_ = 0;
 };
 
+// The arguments as the kernels take them (row-major).
+tw::gemm::WgmmaProblem kernel_problem(const GemmArguments& g) {
+  tw::gemm::WgmmaProblem p{};
+  p.m = int(g.m), p.n = int(g.n), p.k = int(g.k);
+  p.batches = int(g.batches);
+  p.a = {g.a, g.ld_a, g.stride_a, g.transpose_a};
+  p.b = {g.b, g.ld_b, g.stride_b, !g.transpose_b};
+  p.d = g.d;
+  p.ld_d = g.ld_d, p.stride_d = g.stride_d;
+  p.output = g.type_d == Type::kF32    ? tw::gemm::Output::kF32
+             : g.type_d == Type::kBf16 ? tw::gemm::Output::kBf16
+                                       : tw::gemm::Output::kF16;
+  p.alpha = g.alpha;
+  return p;
+}
+
 // --types
 bool wants_type(const Options& options, Type type) {
   return options.types.empty() || std::find(options.types.begin(), options.types.end(),
@@ -273,21 +289,11 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
         std::snprintf(name, sizeof name, "%s narrow %d%s cluster %d %s", type_info(s.type).name,
                       kernel.bn, turned ? " turned" : "", k_cluster, describe(s).c_str());
         log.add("tiles", name, run_shape(s, [&](const GemmArguments& g) {
-                  tw::gemm::WgmmaProblem p{};
+                  tw::gemm::WgmmaProblem p = kernel_problem(g);
                   p.m = int(wide);
                   p.n = int(narrow);
-                  p.k = int(g.k);
-                  p.batches = 1;
-                  p.a = {g.a, g.ld_a, 0, g.transpose_a};
-                  p.b = {g.b, g.ld_b, 0, !g.transpose_b};
                   if (turned) std::swap(p.a, p.b);
                   p.transposed = turned;
-                  p.d = g.d;
-                  p.ld_d = g.ld_d;
-                  p.output = s.type_d == Type::kF32    ? tw::gemm::Output::kF32
-                             : s.type_d == Type::kBf16 ? tw::gemm::Output::kBf16
-                                                       : tw::gemm::Output::kF16;
-                  p.alpha = g.alpha;
                   tw::gemm::WgmmaSchedule schedule;
                   schedule.k_cluster = k_cluster;
                   return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
@@ -316,18 +322,7 @@ void verify_gather(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
       const std::string name = std::string(type_info(s.type).name) + " gather " +
                                std::to_string(kernel.threads / 128) + " " + describe(s);
       log.add("tiles", name, run_shape(s, [&](const GemmArguments& g) {
-                tw::gemm::WgmmaProblem p{};
-                p.m = int(g.m), p.n = int(g.n), p.k = int(g.k);
-                p.batches = int(g.batches);
-                p.a = {g.a, g.ld_a, g.stride_a, g.transpose_a};
-                p.b = {g.b, g.ld_b, g.stride_b, !g.transpose_b};
-                p.d = g.d;
-                p.ld_d = g.ld_d, p.stride_d = g.stride_d;
-                p.output = s.type_d == Type::kF32    ? tw::gemm::Output::kF32
-                           : s.type_d == Type::kBf16 ? tw::gemm::Output::kBf16
-                                                     : tw::gemm::Output::kF16;
-                p.alpha = g.alpha;
-                return tw::gemm::launch_wgmma(kernel, p, {}, nullptr);
+                return tw::gemm::launch_wgmma(kernel, kernel_problem(g), {}, nullptr);
               }));
     }
   }
@@ -383,25 +378,12 @@ void verify_tiles(Log& log, const Options& options, bool small = false) {
         if (cluster < 0 && type_info(s.type).bytes == 4) s.k = 2040;
         if (cluster < 0 && type_info(s.type).bytes == 1) s.k = 8176;
         const std::string problem = run_shape(s, [&](const GemmArguments& g) {
-          tw::gemm::WgmmaProblem p{};
-          p.m = int(g.m);
-          p.n = int(g.n);
-          p.k = int(g.k);
-          p.batches = 1;
-          p.a = {g.a, g.ld_a, g.stride_a, kernel.a_mn};
-          p.b = {g.b, g.ld_b, g.stride_b, kernel.b_mn};
-          p.d = g.d;
-          p.ld_d = g.ld_d;
-          p.output = s.type_d == Type::kF32    ? tw::gemm::Output::kF32
-                     : s.type_d == Type::kBf16 ? tw::gemm::Output::kBf16
-                                               : tw::gemm::Output::kF16;
-          p.alpha = g.alpha;
           tw::gemm::WgmmaSchedule schedule;
           schedule.cluster = std::max(cluster, 1);
           schedule.k_cluster = std::max(-cluster, 1);
           schedule.raster_group = 3;
           if (cluster == 2) schedule.sm_count = 4;  // several tiles a CTA
-          return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+          return tw::gemm::launch_wgmma(kernel, kernel_problem(g), schedule, nullptr);
         });
         log.add("tiles", name, problem);
       }
@@ -426,18 +408,9 @@ void verify_sgemm(Log& log) {
         char name[240];
         std::snprintf(name, sizeof name, "f32 %dx%d %s", tile.bm, tile.bn, describe(s).c_str());
         log.add("sgemm", name, run_shape(s, [&](const GemmArguments& g) {
-                  tw::gemm::WgmmaProblem p{};
-                  p.m = int(g.m), p.n = int(g.n), p.k = int(g.k);
-                  p.batches = 1;
-                  p.a = {g.a, g.ld_a, g.stride_a, g.transpose_a};
-                  p.b = {g.b, g.ld_b, g.stride_b, !g.transpose_b};
-                  p.d = g.d;
-                  p.ld_d = g.ld_d;
-                  p.output = tw::gemm::Output::kF32;
-                  p.alpha = g.alpha;
                   tw::gemm::WgmmaSchedule schedule;
                   schedule.raster_group = 2;
-                  return tw::gemm::launch_sgemm(p, tile, schedule, nullptr);
+                  return tw::gemm::launch_sgemm(kernel_problem(g), tile, schedule, nullptr);
                 }));
       }
     }
