@@ -109,7 +109,7 @@ void lay_out(BlockPlan& plan, int element_bytes, bool aligned) {
 }  // namespace
 
 BlockPlan plan_block(const BlockDim* dim, int dims, int element_bytes, bool aligned, int sm_count) {
-  BlockPlan start, best;
+  BlockPlan start;
   start.dims = dims;
   for (int d = 0; d < dims; ++d) {
     start.dim[d] = dim[d];
@@ -120,20 +120,31 @@ BlockPlan plan_block(const BlockDim* dim, int dims, int element_bytes, bool alig
             [&](int a, int b) { return dim[a].stride_in < dim[b].stride_in; });
   std::sort(start.out_order, start.out_order + dims,
             [&](int a, int b) { return dim[a].stride_out < dim[b].stride_out; });
-  for (int64_t run_bytes = 128;; run_bytes *= 2) {
+  // No dimensions: the block would not fit.
+  const auto plan_of = [&](int64_t run_bytes) {
     BlockPlan plan = start;
     grow(plan, plan.in_order, element_bytes, run_bytes);
     grow(plan, plan.out_order, element_bytes, run_bytes);
     int64_t elements = 1;
     for (int d = 0; d < dims; ++d) elements *= plan.extent[d];
-    if (elements * element_bytes > kBlockBytes) return best;
+    if (elements * element_bytes > kBlockBytes) return BlockPlan{};
     lay_out(plan, element_bytes, aligned);
-    if (plan.shared_bytes > kBlockShared) return best;
-    // Three waves of blocks before longer runs.
-    if (best.dims && plan.blocks < int64_t(sm_count) * kBlockCtas * 3) return best;
-    best = plan;
-    if (plan.blocks == 1 || run_bytes > kBlockBytes) return best;
+    return plan.shared_bytes > kBlockShared ? BlockPlan{} : plan;
+  };
+  int64_t run_bytes = 128;
+  BlockPlan best = plan_of(run_bytes);
+  if (best.dims == 0) {
+    // Many short runs, each with its entry in a table, or many small elements, each with its skew.
+    while (best.dims == 0 && run_bytes > element_bytes) best = plan_of(run_bytes /= 2);
+    return best;
   }
+  while (best.blocks > 1 && run_bytes <= kBlockBytes) {
+    const BlockPlan longer = plan_of(run_bytes *= 2);
+    // Three waves of blocks before longer runs.
+    if (longer.dims == 0 || longer.blocks < int64_t(sm_count) * kBlockCtas * 3) break;
+    best = longer;
+  }
+  return best;
 }
 
 }  // namespace tilewright::plan

@@ -25,7 +25,7 @@ struct BlockDim {
 };
 
 struct BlockPlan {
-  int dims = 0;
+  int dims = 0;  // 0: no block fits
   BlockDim dim[kBlockDims];
   int extent[kBlockDims];         // of a block
   int shared_stride[kBlockDims];  // elements

@@ -275,6 +275,7 @@ Status run_block(const TransposeProblem& p, const BatchDims& dims, const Launch&
   const bool aligned = (p.in_address | p.out_address) % 16 == 0;
   const plan::BlockPlan block =
       plan::plan_block(all, n, kElement, aligned, device_limits().sm_count);
+  if (block.dims == 0) return {StatusCode::kUnsupported, "rows", "no block fits", 0};
   if (block.blocks > kMaxGrid)
     return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 blocks", 0};
   auto* kernel = block.vectors ? block_kernel<kElement, true> : block_kernel<kElement, false>;

@@ -9,6 +9,8 @@
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"  // unroll is nvcc's
 #include "../../../kernels/transpose/lib/block_tile.cuh"
+#include "transpose/permute_plan.h"
+#include "transpose/transpose_plan.h"
 
 namespace tilewright::detail {
 namespace {
@@ -121,6 +123,98 @@ TEST(TransposeBlock, VectorsWhereEveryRunIsWhole) {
   EXPECT_TRUE(vectors(permuted({64, 3, 14, 16, 14, 16}, {0, 2, 4, 3, 5, 1}), 4));
   EXPECT_FALSE(vectors(permuted({81, 81, 81}, {2, 1, 0}), 4));
   EXPECT_FALSE(vectors({{50, 120, 90}, {5, 1, 11}, {7, 9, 1}}, 4));
+}
+
+// The dimensions of one batch dimension and the matrix, in run_block's order.
+std::vector<BlockDim> dims_of(const plan::TransposeProblem& p) {
+  std::vector<BlockDim> dims = {{p.batch, p.stride_in, p.stride_out}};
+  if (p.rows > 1) dims.push_back({p.rows, p.ld_in, 1});
+  if (p.cols > 1) dims.push_back({p.cols, 1, p.ld_out});
+  return dims;
+}
+
+bool takes_block(const plan::TransposeProblem& p) {
+  return plan::choose(p, {}).kernel == plan::TransposeKernel::kBlock;
+}
+
+void expect_fits(const std::vector<BlockDim>& dims, int element, bool aligned) {
+  const BlockPlan block = plan::plan_block(dims.data(), int(dims.size()), element, aligned,
+                                           plan::DeviceLimits{}.sm_count);
+  ASSERT_EQ(block.dims, int(dims.size()));
+  ASSERT_GT(block.shared_bytes, 0);
+  ASSERT_LE(block.shared_bytes, plan::kBlockShared);
+}
+
+TEST(TransposeBlock, RunsWithGapsOfSingleBytesFit) {
+  // Each input run is a row of three bytes: whole columns would need 5376 table entries.
+  plan::TransposeProblem p;
+  p.element_bytes = 1;
+  p.rows = 128;
+  p.cols = 3;
+  p.ld_in = 168;
+  p.ld_out = 128;
+  p.batch = 42;
+  p.stride_in = 4;
+  p.stride_out = 384;
+  p.in_address = 0x10000;
+  p.out_address = uint64_t(1) << 50;
+  ASSERT_TRUE(plan::validate(p).ok());
+  ASSERT_TRUE(takes_block(p));
+  expect_permuted_all(dims_of(p));
+}
+
+TEST(TransposeBlock, EveryBlockOfATransposeFits) {
+  std::mt19937 random(5);
+  const auto upto = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
+  int blocks = 0;
+  for (int i = 0; i < 40000; ++i) {
+    plan::TransposeProblem p;
+    p.element_bytes = 1 << upto(5);
+    p.rows = 1 + upto(upto(2) ? 8 : 300);
+    p.cols = 1 + upto(upto(2) ? 8 : 300);
+    p.batch = 2 + upto(upto(2) ? 100 : 20000);
+    const bool beside_in = upto(2), beside_out = upto(2);
+    const int64_t gap = upto(2) ? upto(8) : 0, in = p.cols + gap, out = p.rows + upto(2) * upto(8);
+    p.ld_in = beside_in ? in * p.batch : in;
+    p.stride_in = beside_in ? in : in * p.rows + gap;
+    p.ld_out = beside_out ? out * p.batch : out;
+    p.stride_out = beside_out ? out : out * p.cols;
+    p.in_address = 0x10000 + uint64_t(upto(2) * 4);
+    p.out_address = uint64_t(1) << 50;
+    ASSERT_TRUE(plan::validate(p).ok());
+    if (!takes_block(p)) continue;
+    ++blocks;
+    SCOPED_TRACE(plan::explain(p, {}));
+    expect_fits(dims_of(p), p.element_bytes, p.in_address % 16 == 0);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(blocks, 1000);
+}
+
+TEST(TransposeBlock, EveryBlockOfAPermutationFits) {
+  constexpr uint64_t kIn = 0x10000, kOut = uint64_t(1) << 60;
+  std::mt19937 random(7);
+  int blocks = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const int n = 3 + int(random() % 6);
+    int64_t sizes[8];
+    int order[8];
+    for (int d = 0; d < n; ++d)
+      sizes[d] = 2 + int64_t(random() % (random() % 2 ? 4 : 64)), order[d] = d;
+    std::shuffle(order, order + n, random);
+    plan::PermutePlan p;
+    ASSERT_TRUE(plan::reduce_permute(kIn, kOut, n, sizes, order, 1 << random() % 5, p).ok());
+    if (p.kind != plan::PermuteKind::kTranspose || !takes_block(plan::transposes_of(p, kIn, kOut)))
+      continue;
+    ++blocks;
+    std::vector<BlockDim> dims;
+    for (int d = 0; d < p.dims; ++d) dims.push_back({p.extent[d], p.stride_in[d], p.stride_out[d]});
+    dims.push_back({p.rows, p.ld_in, 1});
+    dims.push_back({p.cols, 1, p.ld_out});
+    expect_fits(dims, p.element_bytes, true);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(blocks, 1000);
 }
 
 // Wavefronts of the store's reads from shared memory beyond one an instruction.
