@@ -28,6 +28,7 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                          const WgmmaSchedule& schedule, cudaStream_t stream) {
   const int bk = 128 / element_bytes(kernel.element_a);
   const int cluster = schedule.cluster;
+  if (cluster > 2) return cudaErrorInvalidValue;
   WgmmaParams p{};
   p.m = problem.m;
   p.n = problem.n;

@@ -56,8 +56,9 @@ struct WgmmaProblem {
 
 struct WgmmaSchedule {
   int cluster = 1;       // CTAs along M that share B: 1 or 2
-  int k_cluster = 1;     // 2, 4 or 8: a cluster of CTAs splits K of one tile and sums in shared
-                         // memory; all tiles must fit one wave; then cluster and splits are 1
+  int k_cluster = 1;     // 2 to 8 (model::kMostKCluster): a cluster of CTAs splits K of one tile
+                         // and sums in shared memory; all tiles must fit one wave; then cluster
+                         // and splits are 1
   int raster_group = 8;  // in clusters
   int splits = 1;        // > 1: D is `splits` matrices per batch, one after the other at stride_d
   int sm_count = 132;
