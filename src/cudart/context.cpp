@@ -141,15 +141,31 @@ Context::Module& Context::module_of(Binary& binary) {
     return module;
   }
   module.module = *loaded;
+  binary.loads++;
   for (const auto& variable : binary.variables) {
     if (variable->managed_slot == nullptr || variable->managed_at != nullptr) continue;
     if (const std::optional<emu::Allocation> allocation =
             device_->find_variable(*module.module, variable->name)) {
       *variable->managed_slot = variable->managed_at = reinterpret_cast<void*>(allocation->address);
-      module.managed.push_back(variable.get());
+      variable->managed_by = this;
     }
   }
   return module;
+}
+
+void Context::unload(Binary& binary, const Module& module) {
+  if (module.module == nullptr) return;
+  device_->unload(module.module);
+  const std::lock_guard lock(Runtime::get().managed_mutex);
+  if (--binary.loads != 0) return;
+  for (const auto& variable : binary.variables) {
+    if (variable->managed_at == nullptr) continue;
+    (void)variable->managed_by->device()
+        .free(reinterpret_cast<uint64_t>(variable->managed_at))
+        .ok();
+    *variable->managed_slot = variable->managed_at = nullptr;
+    variable->managed_by = nullptr;
+  }
 }
 
 cudaError_t Context::load(Binary& binary) {
@@ -209,10 +225,7 @@ void Context::reset() {
   scheduler.drop(*this);
   {
     const std::lock_guard lock(load_mutex_);
-    for (const auto& [binary, module] : modules_) {
-      for (Variable* variable : module.managed) variable->managed_at = nullptr;
-      if (module.module != nullptr) device_->unload(module.module);
-    }
+    for (const auto& [binary, module] : modules_) unload(*binary, module);
     modules_.clear();
     kernels_.clear();
   }

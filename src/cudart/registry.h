@@ -14,6 +14,7 @@
 
 namespace tw::cudart {
 
+class Context;
 struct Binary;
 
 struct Function {
@@ -28,7 +29,8 @@ struct Variable {
   std::string name;
   uint64_t bytes = 0;
   Binary* binary = nullptr;
-  void* managed_at = nullptr;  // the memory itself, once a device has placed it
+  void* managed_at = nullptr;     // the memory itself, once a device has placed it
+  Context* managed_by = nullptr;  // whose memory that is
 };
 
 struct Binary {
@@ -36,6 +38,8 @@ struct Binary {
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<std::unique_ptr<Variable>> variables;
   std::vector<const uint8_t*> objects;  // nvcc -rdc=true: one container an object, to be linked
+  // Contexts that have loaded it; managed variables stay until the last of them is reset.
+  uint32_t loads = 0;
 };
 
 class Registry {

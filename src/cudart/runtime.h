@@ -75,15 +75,15 @@ class Context {
   struct Module {
     cudaError_t error = cudaSuccess;
     emu::LoadedModule* module = nullptr;
-    std::vector<Variable*> managed;  // those that lie in this device's memory
   };
   Module& module_of(Binary& binary);
+  void unload(Binary& binary, const Module& module);
 
   std::unique_ptr<emu::Device> device_;
   std::shared_ptr<Stream> legacy_;
   std::atomic<cudaError_t> sticky_{cudaSuccess};
   std::recursive_mutex load_mutex_;
-  std::unordered_map<const Binary*, Module> modules_;
+  std::unordered_map<Binary*, Module> modules_;
   std::unordered_map<const Function*, KernelState> kernels_;
   std::mutex start_mutex_;
 };
@@ -94,7 +94,7 @@ class Runtime {
 
   Registry registry;
   Scheduler scheduler;
-  std::mutex managed_mutex;  // Variable::managed_at of all
+  std::mutex managed_mutex;  // Variable::managed_at and managed_by, Binary::loads of all
 
   // The GPU that the settings name; the same for every ordinal.
   cudaError_t spec(const model::DeviceSpec*& spec);

@@ -181,6 +181,7 @@ class Device {
   virtual Result<LoadedModule*> load(ptx::Module module,
                                      const std::map<std::string, void*>& managed) = 0;
   Result<LoadedModule*> load(ptx::Module module) { return load(std::move(module), {}); }
+  // Managed variables that lie in this device's memory stay: other devices may use them.
   virtual void unload(LoadedModule* module) = 0;
   // nullptr if the module has no such kernel / variable.
   virtual const Kernel* find_kernel(const LoadedModule& module, std::string_view name) const = 0;

@@ -72,8 +72,11 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module,
     if (v.space != ptx::Space::global && v.space != ptx::Space::constant) continue;
     if (v.linkage == ptx::Linkage::external) continue;
     if (const auto shared = managed.find(v.name); v.managed && shared != managed.end()) {
-      if (Status s = memory_->register_host(shared->second, v.bytes); !s.ok()) return s.error();
-      loaded->symbols.variables[i] = reinterpret_cast<uint64_t>(shared->second);
+      const auto address = reinterpret_cast<uint64_t>(shared->second);
+      loaded->symbols.variables[i] = address;
+      // It may lie in this device's memory, from an earlier load.
+      if (Status s = memory_->register_host(shared->second, v.bytes); !s.ok())
+        if (const auto a = memory_->find(address); !a || a->address != address) return s.error();
       continue;
     }
     Result<uint64_t> address =
@@ -157,8 +160,13 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module,
 
 void DeviceImpl::unload(LoadedModule* module) {
   std::lock_guard lock(modules_mutex_);
-  for (uint64_t address : module->symbols.variables)
-    if (address != 0) (void)memory_->free(address);
+  for (size_t i = 0; i < module->symbols.variables.size(); ++i) {
+    const uint64_t address = module->symbols.variables[i];
+    if (address == 0) continue;
+    const std::optional<Allocation> a = memory_->find(address);
+    if (module->module.variables[i].managed && a && a->kind == AllocationKind::managed) continue;
+    (void)memory_->free(address);
+  }
   std::erase_if(modules_,
                 [&](const std::unique_ptr<LoadedModule>& m) { return m.get() == module; });
 }
