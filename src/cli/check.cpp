@@ -82,7 +82,9 @@ Result<int> check(const CheckCommand& command) {
   run.host_lines = true;
   const Result<Prepared> prepared = prepare(run);
   if (!prepared) return prepared.error();
-  Result<Checked> checked = run_checked(*prepared, settings, command.run.timeout, Output::shown);
+  const bool reports = command.print_suppressions || command.json == "-" || command.sarif == "-";
+  Result<Checked> checked = run_checked(*prepared, settings, command.run.timeout,
+                                        reports ? Output::on_stderr : Output::shown);
   if (!checked) return checked.error();
   report::CheckResult& result = checked->result;
   for (uint32_t schedule = 1; schedule < command.schedules; ++schedule) {
@@ -91,6 +93,10 @@ Result<int> check(const CheckCommand& command) {
     Result<Checked> other = run_checked(again, settings, command.run.timeout, Output::dropped);
     if (!other) return other.error();
     report::add_schedule(result, other->result);
+    if (other->status != 0)
+      fmt::print(stderr, "tilewright: schedule {} ended with status {}\n", schedule + 1,
+                 other->status);
+    if (checked->status == 0) checked->status = other->status;
     checked->complete = checked->complete && other->complete;
   }
   const size_t all = result.findings.size();

@@ -52,9 +52,11 @@ Result<std::string> choose_runtime(const cudart::ProgramFile& program, const std
         "calls cannot be found and taken over");
   if (program.device_code)
     return refuse("this program holds device code, but no CUDA runtime is found in it");
-  return refuse(
-      "this program does not use the CUDA runtime (it needs no libcudart.so); a CUDA program must "
-      "be linked with it");
+  return Error{.message =
+                   "this program does not use the CUDA runtime: it needs no libcudart.so, and "
+                   "holds no static "
+                   "one",
+               .file = path};
 }
 
 }  // namespace tw::cli

@@ -53,7 +53,19 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& e) {
     return flushed(e.get_exit_code());
+  } catch (const CLI::ExtrasError& e) {
+    fmt::print(stderr,
+               "tilewright: {}\nOptions of tilewright stand before --, the program's arguments "
+               "after it; an unknown option is taken for such an argument. --help lists the "
+               "options.\n",
+               e.what());
+    return 2;
   } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0 && app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
+      fmt::print(stderr, "tilewright: no sub-command '{}'; tilewright --help lists them\n",
+                 argv[1]);
+      return 2;
+    }
     return app.exit(e) == 0 ? 0 : 2;
   }
   return flushed(0);

@@ -104,10 +104,14 @@ void remove_unused(const fs::path& folder) {
     return !error && time < fs::file_time_type::clock::now() - kLong;
   };
   std::vector<fs::path> manifests;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".manifest" && entry.path().stem().string().size() == 32 &&
-        unused(entry.path()))
-      manifests.push_back(entry.path());
+  // By hand: others may change the folder meanwhile, and the loop of a range throws then.
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".manifest" && path.stem().string().size() == 32 && unused(path))
+      manifests.push_back(path);
+    error.clear();
+  }
   for (const fs::path& manifest : manifests) {
     std::ifstream file(manifest);
     std::string name;

@@ -48,6 +48,13 @@ std::vector<std::string> environment_of_child(Environment added) {
   return environment_with(added);
 }
 
+void redirect(posix_spawn_file_actions_t& actions, Output output) {
+  if (output == Output::dropped)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  else if (output == Output::on_stderr)
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+}
+
 Error cannot_start(const std::string& path, int error) {
   return Error{.message = fmt::format("cannot be started: {}", strerror(error)), .file = path};
 }
@@ -111,8 +118,7 @@ Result<int> run_and_wait(const std::vector<std::string>& arguments, const Enviro
   posix_spawnattr_setsigmask(&attributes, &before);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (output == Output::dropped)
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  redirect(actions, output);
   pid_t child = 0;
   const int error = posix_spawn(&child, arguments[0].c_str(), &actions, &attributes,
                                 pointers(arguments).data(), pointers(environment).data());
@@ -157,8 +163,7 @@ Result<int> run_reading(const std::vector<std::string>& arguments, const Environ
   const std::vector<std::string> environment = environment_of_child(added);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (output == Output::dropped)
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  redirect(actions, output);
   pid_t child = 0;
   const int error = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr,
                                 pointers(arguments).data(), pointers(environment).data());

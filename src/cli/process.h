@@ -17,7 +17,8 @@ Result<int> run_to_end(const std::vector<std::string>& arguments);
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-enum class Output : unsigned char { shown, dropped };  // a program's standard output
+// A program's standard output; on_stderr where ours carries a report for other programs.
+enum class Output : unsigned char { shown, on_stderr, dropped };
 
 // Replaces this process by the program. Returns only on failure.
 Error replace_process(const std::vector<std::string>& arguments, const Environment& added);

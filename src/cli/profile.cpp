@@ -92,8 +92,10 @@ int profile(const ProfileOptions& options) {
   prepared->environment.emplace_back(counters::kProfileVariable, records_file.path);
   prepared->environment.emplace_back(counters::kKernelsVariable, options.kernels);
 
+  const bool reports = options.json == "-";
   const Result<int> status =
-      run_and_wait(prepared->arguments, prepared->environment, options.run.timeout);
+      run_and_wait(prepared->arguments, prepared->environment, options.run.timeout,
+                   reports ? Output::on_stderr : Output::shown);
   if (!status) return refuse(status.error());
 
   std::ifstream file(records_file.path, std::ios::binary);
@@ -124,7 +126,11 @@ int profile(const ProfileOptions& options) {
   }
 
   std::fflush(stdout);
-  fmt::print("\n{}", report::profile_text(result));
+  if (result.kernels.empty() && !options.kernels.empty())
+    fmt::print(stderr, "tilewright: no kernel that was launched matches --kernel '{}'\n",
+               options.kernels);
+  else if (!reports)
+    fmt::print("\n{}", report::profile_text(result));
   if (const Status s = write_file(
           options.json, options.json.empty() ? std::string() : report::profile_json(result));
       !s.ok())
@@ -157,8 +163,9 @@ void add_profile_command(CLI::App& app) {
       "--json", options->json,
       "Write all counters, per launch, line and instruction, to this file; - is stdout");
   command->add_option("--html", options->html, "Write the report as one HTML page to this file");
-  command->add_option("--kernel", options->kernels,
-                      "Count only kernels whose mangled name this regular expression finds");
+  command->add_option(
+      "--kernel", options->kernels,
+      "Count only kernels whose name, mangled or not, holds a match of this regular expression");
   command->add_flag(
       "--as-written", options->as_written,
       "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");

@@ -14,12 +14,27 @@ namespace tw::cudart {
 namespace {
 
 struct sigaction previous, previous_trap;
+#if defined(__x86_64__)
+constexpr greg_t kTrapFlag = 1 << 8;
+#endif
+
+// Calls the program's own handler, if it has one; true where it ignores the signal, too.
+bool passed_on(const struct sigaction& own, int number, siginfo_t* info, void* machine_context) {
+  if (own.sa_flags & SA_SIGINFO) {
+    if (own.sa_sigaction == nullptr) return false;
+    own.sa_sigaction(number, info, machine_context);
+    return true;
+  }
+  if (own.sa_handler == SIG_DFL) return false;
+  if (own.sa_handler == SIG_IGN) return number != SIGSEGV;  // the access would be repeated for ever
+  own.sa_handler(number);
+  return true;
+}
 
 // Whether an access of host code goes on: to managed memory that is protected while kernels use it.
 // It is repeated as a single step, after which the pages are protected again.
 bool goes_on([[maybe_unused]] const void* address, [[maybe_unused]] void* machine_context) {
 #if defined(__x86_64__)
-  constexpr greg_t kTrapFlag = 1 << 8;
   HostObserver* observer = host_observer();
   if (observer == nullptr) return false;
   auto& registers = static_cast<ucontext_t*>(machine_context)->uc_mcontext.gregs;
@@ -35,7 +50,6 @@ bool goes_on([[maybe_unused]] const void* address, [[maybe_unused]] void* machin
 
 void on_trap(int number, siginfo_t* info, void* machine_context) {
 #if defined(__x86_64__)
-  constexpr greg_t kTrapFlag = 1 << 8;
   auto& registers = static_cast<ucontext_t*>(machine_context)->uc_mcontext.gregs;
   if (info->si_code == TRAP_TRACE && (registers[REG_EFL] & kTrapFlag) != 0) {
     registers[REG_EFL] &= ~kTrapFlag;
@@ -43,12 +57,10 @@ void on_trap(int number, siginfo_t* info, void* machine_context) {
     return;
   }
 #endif
-  if ((previous_trap.sa_flags & SA_SIGINFO) && previous_trap.sa_sigaction != nullptr) {
-    previous_trap.sa_sigaction(number, info, machine_context);
-    return;
+  if (!passed_on(previous_trap, number, info, machine_context)) {
+    signal(SIGTRAP, SIG_DFL);
+    raise(SIGTRAP);
   }
-  signal(SIGTRAP, SIG_DFL);
-  raise(SIGTRAP);
 }
 
 void on_segv(int number, siginfo_t* info, void* machine_context) {
@@ -90,15 +102,7 @@ void on_segv(int number, siginfo_t* info, void* machine_context) {
       (void)ignored;
     }
   }
-  if (previous.sa_flags & SA_SIGINFO) {
-    if (previous.sa_sigaction != nullptr) {
-      previous.sa_sigaction(number, info, machine_context);
-      return;
-    }
-  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    previous.sa_handler(number);
-    return;
-  }
+  if (passed_on(previous, number, info, machine_context)) return;
   signal(SIGSEGV, SIG_DFL);  // the access is repeated on return, and ends the process
 }
 

@@ -102,7 +102,9 @@ template <uint8_t kOperation, class T> struct Atomic {
     const bool narrow = o.space == AccessSpace::shared || o.space == AccessSpace::local;
     const bool one_address = o.uniform & 1;
     SiteCache& cache = warp->sites[op->site];
-    const bool exclusive = warp->cta->state.exclusive || narrow;
+    // The host's atomics on shared memory go on beside a launch whose CTAs run one at a time.
+    const bool exclusive =
+        narrow || (warp->cta->state.exclusive && o.mods[isa::Field::scope] != isa::kScopeSys);
     for (uint32_t left = warp->active; left != 0; left &= left - 1) {
       uint32_t lane = uint32_t(__builtin_ctz(left));
       uint32_t slot = one_address ? 0 : lane;

@@ -43,7 +43,7 @@ struct LaunchState {
   const Launch* launch = nullptr;
   MemoryMap* memory = nullptr;
   const DeviceOptions* options = nullptr;
-  bool exclusive = false;  // CTAs run one at a time: atomics need no host atomics
+  bool exclusive = false;  // CTAs run one at a time: atomics below scope .sys need no host atomics
   std::vector<std::pair<uint32_t, uint64_t>>
       uniforms;               // offset -> value: constants, grid size, ...
   uint64_t shared_bytes = 0;  // static and dynamic

@@ -49,6 +49,7 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
   if (two && entry->destination_bytes != 0)
     return error_at(in,
                     fmt::format("'{}' with a second destination is not supported", in.spelling()));
+  uint32_t kept = kNoReg, first = kNoReg;  // p of p|q, where q needs its old value
   for (int which = 0; which < (two ? 2 : 1); ++which) {
     const Operand& o = two ? to.elements[size_t(which)] : to;
     if (two && o.kind == OperandKind::sink) continue;
@@ -62,11 +63,19 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
     ir.destinations = 1;
     ir.d[0] = out->reg;
     ir.sources = entry->sources;
-    for (uint32_t i = 0; i < entry->sources; ++i) ir.s[i] = sources[i];
+    for (uint32_t i = 0; i < entry->sources; ++i) {
+      ir.s[i] = sources[i];
+      if (two && which == 0 && !sources[i].constant && sources[i].reg == out->reg) first = out->reg;
+    }
     ir.guard = guard_;
     ir.guard_negated = guard_negated_;
+    if (which == 0 && first != kNoReg) {
+      kept = d_.new_register(0);
+      ir.d[0] = kept;
+    }
     finish(*out);
   }
+  if (kept != kNoReg) lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(kept)}, {}, first);
   if (carry != kNoReg)
     lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(carry)}, {}, condition_code());
   return Unit{};

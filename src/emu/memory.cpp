@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -25,6 +26,10 @@ constexpr const char* kHeapLabel = "device malloc";
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 // The same pages at two places.
+void map_anew(void* at, uint64_t bytes, int protection) {
+  mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 bool map_twice(void* first, void* second, uint64_t bytes) {
   const int file = memfd_create("managed memory", MFD_CLOEXEC);
   if (file < 0) return false;
@@ -32,12 +37,14 @@ bool map_twice(void* first, void* second, uint64_t bytes) {
     return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
   };
   const bool done = ftruncate(file, off_t(bytes)) == 0 && map(first) && map(second);
+  const int error = errno;
+  if (!done) {
+    map_anew(first, bytes, PROT_NONE);
+    map_anew(second, bytes, PROT_READ | PROT_WRITE);
+  }
   close(file);
+  errno = error;
   return done;
-}
-
-void map_anew(void* at, uint64_t bytes, int protection) {
-  mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 }  // namespace

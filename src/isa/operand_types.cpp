@@ -20,8 +20,10 @@ Kind kind_of(Type type) {
   }
 }
 
+// Registers of two halves are taken as bits, as ptxas does.
 bool agrees(Type wanted, Type declared) {
-  const Kind want = kind_of(wanted), have = kind_of(declared);
+  const bool pair = ptx::type_name(declared).ends_with("x2");
+  const Kind want = kind_of(wanted), have = pair ? Kind::bits : kind_of(declared);
   if (want == Kind::predicate || have == Kind::predicate) return want == have;
   if (ptx::type_bytes(wanted) != ptx::type_bytes(declared)) return false;
   if (want == Kind::bits || have == Kind::bits) return true;

@@ -149,7 +149,11 @@ template <class V> TW_INLINE V quotient(V a, V b) {
   using T = ElementOf<V>;
   if constexpr (sizeof(T) == 2 || (sizeof(T) == 4 && kIsSigned<T>)) {
     auto x = convert<double>(convert<int32_t>(a)), y = convert<double>(convert<int32_t>(b));
-    return convert<T>(convert<int32_t>(x / y));
+    const V q = convert<T>(convert<int32_t>(x / y));
+    if constexpr (sizeof(T) == 4)  // 2^31 has no int32_t: processors differ
+      return select(b == -1, V(-a), q);
+    else
+      return q;
   } else if constexpr (sizeof(T) == 4) {
     return quotient_of_low(a, b);
   } else if constexpr (kIsSigned<T>) {

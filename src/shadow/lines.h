@@ -24,7 +24,7 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };  // record * 32 + lane; 0: none
 
-inline constexpr uint32_t kSaturated = 0x80000000u;  // in Cell::read[1]: two CTAs have read
+inline constexpr uint32_t kSaturated = 0x80000000u;  // in read[1]: two CTAs have read
 
 // Which lanes of a record access which words of a line, in seven bits. Consecutive elements: the
 // lane that has, or would have, word 0 (modulo 32), * 4 + log2(words of a lane). One element for

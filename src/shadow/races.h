@@ -60,7 +60,7 @@ class Cells {
 
 class RecordLog {
  public:
-  static constexpr uint32_t kMost = 1u << 25;
+  static constexpr uint32_t kMost = 1u << 24;  // entries of a Line are record * 128 + lanes
   explicit RecordLog(uint32_t most = kMost) : most_(most) {}
   uint32_t add(const Record& r) {
     items_.push_back(r);

@@ -30,6 +30,9 @@ constexpr uint32_t lanes_mask(uint32_t lane, uint32_t count) {
 
 }  // namespace
 
+static_assert(uint64_t{RecordLog::kMost} * 128 <= kSaturated,
+              "the top bit of a line's entry is a mark");
+
 bool Races::launch_end() {
   order_.clear();
   generation_ = order_.generation();

@@ -139,6 +139,10 @@ void CheckSession::on_race(const shadow::Race& race) {
     } else if (kernels) {
       f.advice =
           "put both kernels into one stream, or let one stream wait for an event of the other";
+    } else if (warp && race.first.site == race.second.site && race.first.time == race.second.time) {
+      f.advice =
+          "lanes write one place in the same instruction: let one of them write, or use an atomic "
+          "operation";
     } else if (warp) {
       f.advice =
           now_->launch.block.x * now_->launch.block.y * now_->launch.block.z > emu::kLanes

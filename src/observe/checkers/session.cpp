@@ -318,11 +318,9 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
 void CheckSession::cut_short() {
   ++summary_.cut_launches;
   count("incomplete-check", Severity::note, 0, 3, 1, [&](Finding& f) {
-    f.message = fmt::format(
-        "racecheck has made {} records of this launch's accesses and has room for no more: what "
-        "came "
-        "after them was not looked at",
-        options_.max_records);
+    f.message =
+        "racecheck has no room for more records of accesses: what came after in this launch was "
+        "not looked at";
     f.advice = "check a smaller problem, or this kernel alone (--kernel)";
   });
 }

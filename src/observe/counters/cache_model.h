@@ -61,7 +61,7 @@ class L1Model {
     // Hashed, as on hardware: a column of a matrix must not fall into a few sets.
     Set& set = sets_[line * 0x9e3779b97f4a7c15ull >> 32 & set_mask_];
     ++clock_;
-    static_assert(kWays == 4);
+    static_assert(kWays == 4, "the four comparisons below");
     const uint64_t tag = line + 1;
     const uint32_t way = set.line[0] == tag   ? 0
                          : set.line[1] == tag ? 1

@@ -11,6 +11,7 @@
 #include "emu/windows.h"
 #include "model/occupancy.h"
 #include "ptx/printer.h"
+#include "report/findings.h"
 
 namespace tw::counters {
 
@@ -235,7 +236,10 @@ CountingSource::CountingSource(const model::DeviceSpec& device, Sink sink,
 CountingSource::~CountingSource() = default;
 
 uint8_t CountingSource::wanted(const emu::Launch& launch) {
-  if (kernels_ && !std::regex_search(launch.kernel->function->name, *kernels_)) return 0;
+  const std::string& name = launch.kernel->function->name;
+  if (kernels_ && !std::regex_search(name, *kernels_) &&
+      !std::regex_search(report::demangle(name), *kernels_))
+    return 0;
   return emu::kObserveAccesses | emu::kObserveBlocks | emu::kObserveRows;
 }
 

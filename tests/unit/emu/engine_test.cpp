@@ -90,6 +90,20 @@ TEST(Engine, SharedVariablesOfFunctionsDoNotOverlapDynamicOnes) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], 777000 + i);
 }
 
+TEST(Engine, TheSecondPredicateIsMadeFromTheOldValueOfTheFirst) {
+  auto v = KernelRunner().words(kPrologue + R"(
+    and.b32 %value, %tid32, 1;
+    setp.ne.u32 %p1, %value, 0;
+    setp.lt.xor.u32 %p1|%p2, %tid32, 16, %p1;
+    selp.u32 %value, 1, 0, %p1;
+    @%p2 add.u32 %value, %value, 2;
+  )" + kEpilogue);
+  for (uint32_t i = 0; i < 32; ++i) {
+    const bool odd = i % 2 != 0;
+    EXPECT_EQ(v[i], ((i < 16) != odd ? 1u : 0u) + ((i >= 16) != odd ? 2u : 0u)) << i;
+  }
+}
+
 TEST(Engine, GuardsOnAnyInstruction) {
   auto v = KernelRunner().words(kPrologue + R"(
     mov.u32 %value, 7;

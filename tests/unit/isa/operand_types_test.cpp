@@ -11,7 +11,8 @@ namespace {
 std::string problem(const std::string& instruction) {
   const Result<ptx::Module> module = ptx::parse(
       ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .pred %p<4>; "
-      ".reg .b16 %h<4>; .reg .u16 %uh<4>; .reg .f16 %hf<4>; .reg .b32 %r<4>; .reg .u32 %ur<4>; "
+      ".reg .b16 %h<4>; .reg .u16 %uh<4>; .reg .f16 %hf<4>; .reg .f16x2 %hh<4>; .reg .b32 %r<4>; "
+      ".reg .u32 %ur<4>; "
       ".reg .s32 %sr<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .u64 %ud<4>; .reg .f64 %d<4>;\n" +
           instruction + ";\nret;\n}\n",
       "t.ptx");
@@ -29,7 +30,8 @@ TEST(OperandTypes, RegistersOfTheTypeOrOfBitsAgree) {
         "and.b32 %f0, %ur1, %r2", "mov.b64 %d0, %ud1", "fma.rn.f64 %d0, %rd1, %d2, %rd3",
         "add.f16 %hf0, %h1, %hf2", "setp.lt.u32 %p0, %sr1, %r2",
         "setp.lt.and.f32 %p0, %f1, %r2, %p3", "mul.wide.u32 %rd0, %r1, %r2", "mov.pred %p0, %p1",
-        "mov.u32 %r0, %tid.x", "cvt.u64.u32 %rd0, %rd1", "mad.lo.s32 %r0, %sr1, %ur2, %r3"})
+        "mov.u32 %r0, %tid.x", "cvt.u64.u32 %rd0, %rd1", "mad.lo.s32 %r0, %sr1, %ur2, %r3",
+        "add.u32 %r0, %hh1, 7", "mov.u32 %hh0, %r1"})
     EXPECT_EQ(problem(text), "") << text;
 }
 
