@@ -141,11 +141,25 @@ TEST(GemmModel, FewRowsTakeTheNarrowKernel) {
   const GemmCandidate columns = choose_gemm(problem(8192, 16, 8192), GemmMachine{}, 64);
   EXPECT_EQ(columns.kernel, GemmKernel::kNarrow);
   EXPECT_FALSE(columns.turned);
-  // The twins: nothing is narrow; and an MN-major narrow operand takes the widest kernel.
+  // The twins: nothing is narrow; and an MN-major narrow operand needs the 64-wide kernel, which is
+  // chosen for few tiles, with K split over a cluster.
   EXPECT_EQ(choose_gemm(problem(256, 11008, 4096), GemmMachine{}, 64).kernel, GemmKernel::kTiled);
   GemmProblem across = problem(16, 8192, 8192);
   across.a_mn = true;
   EXPECT_EQ(predict_narrow(across, GemmMachine{}, true, 1).bn, 64);
+  const GemmCandidate tiled = choose_gemm(across, GemmMachine{}, 64);
+  EXPECT_EQ(tiled.kernel, GemmKernel::kTiled);
+  EXPECT_EQ(tiled.bm, 64);
+  EXPECT_EQ(tiled.bn, 64);
+  across.a_mn = false;
+  EXPECT_EQ(choose_gemm(across, GemmMachine{}, 64).kernel, GemmKernel::kNarrow);
+  GemmProblem short_across = problem(16, 2048, 4096);
+  short_across.a_mn = true;
+  const GemmCandidate split = choose_gemm(short_across, GemmMachine{}, 64);
+  EXPECT_EQ(split.kernel, GemmKernel::kNarrow);
+  EXPECT_TRUE(split.turned);
+  EXPECT_EQ(split.bn, 64);
+  EXPECT_GT(split.k_cluster, 1);
 }
 
 TEST(GemmModel, SmallRaggedProductsAreGathered) {
