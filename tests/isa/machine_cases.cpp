@@ -617,11 +617,13 @@ void video_cases(Cases& cases) {
       const bool shift = op == "vshl" || op == "vshr", set = op == "vset";
       std::string spelling = op;
       if (!set) spelling += any_sign();
-      spelling += any_sign() + (shift ? ".u32" : any_sign());
+      const std::string second = shift ? ".u32" : any_sign();
+      spelling += any_sign() + second;
       if (!set && i % 3 == 1) spelling += ".sat";
       if (shift) spelling += pick({".clamp", ".wrap"});
       if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
-      const std::string sources = fmt::format("%a0{}, %a1{}", pick(part), pick(part));
+      const std::string part1 = pick(part), part0 = pick(part);
+      const std::string sources = fmt::format("%a0{}, %a1{}", part0, part1);
       if (i < 8)
         add(spelling, "%d", sources);
       else if (i < 16)
@@ -632,14 +634,16 @@ void video_cases(Cases& cases) {
   for (int i = 0; i < 24; i++) {
     const Words signs[] = {{"", "", ""}, {"-", "", ""}, {"", "-", ""}, {"", "", "-"}};
     const Words& minus = signs[size_t(i) % 4];
-    std::string spelling = fmt::format("vmad.{}.{}.{}", pick(sign), pick(sign), pick(sign));
+    const std::string sign2 = pick(sign), sign1 = pick(sign), sign0 = pick(sign);
+    std::string spelling = fmt::format("vmad.{}.{}.{}", sign0, sign1, sign2);
     if (i % 5 == 4) spelling += ".po";
     if (i % 3 == 1) spelling += ".sat";
     spelling += pick({"", ".shr7", ".shr15"});
     const bool po = i % 5 == 4;
+    const std::string part1 = pick(part), part0 = pick(part);
     add(spelling, "%d",
-        fmt::format("{}%a0{}, {}%a1{}, {}%a2", po ? "" : minus[0], pick(part), po ? "" : minus[1],
-                    pick(part), po ? "" : minus[2]));
+        fmt::format("{}%a0{}, {}%a1{}, {}%a2", po ? "" : minus[0], part0, po ? "" : minus[1], part1,
+                    po ? "" : minus[2]));
   }
   for (const int parts : {2, 4})
     for (const char* opcode : {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"})
@@ -647,7 +651,8 @@ void video_cases(Cases& cases) {
         const bool set = std::string_view(opcode) == "vset";
         std::string spelling = fmt::format("{}{}", opcode, parts);
         if (!set) spelling += any_sign();
-        spelling += any_sign() + any_sign();
+        const std::string second = any_sign();
+        spelling += any_sign() + second;
         if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
         const bool sum = i % 3 == 2;
         if (!set && !sum && i % 2) spelling += ".sat";
@@ -663,7 +668,8 @@ void video_cases(Cases& cases) {
             parts == 2 ? pick({"", ".h0", ".h1", ".h10"})
                        : pick({"", ".b0", ".b1", ".b10", ".b2", ".b20", ".b21", ".b210", ".b3",
                                ".b30", ".b31", ".b310", ".b32", ".b320", ".b321", ".b3210"});
-        add(spelling, "%d" + mask, fmt::format("%a0{}, %a1{}, %a2", selector(), selector()));
+        const std::string selector1 = selector(), selector0 = selector();
+        add(spelling, "%d" + mask, fmt::format("%a0{}, %a1{}, %a2", selector0, selector1));
       }
 }
 
