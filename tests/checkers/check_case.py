@@ -180,10 +180,11 @@ def main():
     if a.planted:
         return check_planted(a)
     name = os.path.basename(a.source)
+    expected = Expectations(a.source)
     with tempfile.TemporaryDirectory() as folder:
-        command = [a.tilewright, "check", a.source, "--threads", "1"] + (["--nvcc", a.nvcc] if a.nvcc else [])
+        command = [a.tilewright, "check", a.source, "--threads", "1"] + expected.options + (["--nvcc", a.nvcc] if a.nvcc else [])
         report, status, shown = run_check(command, folder)
-    problems = compare(Expectations(a.source) if not a.silent else None, report, status, name)
+    problems = compare(expected if not a.silent else None, report, status, name)
     if a.silent and status != 0:
         problems.append(f"the program ends with status {status}")
     if report["checked"]["launches"] == 0:

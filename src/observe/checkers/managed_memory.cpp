@@ -41,9 +41,8 @@ void protect(uint64_t address, uint64_t bytes, int protection) {
 }  // namespace
 
 CheckSession::Shadow* CheckSession::shadow_of(uint64_t allocation) {
-  for (const auto& [address, s] : shadows_)
-    if (s->allocation.id == allocation) return s.get();
-  return nullptr;
+  const auto it = shadows_.find(allocation);
+  return it == shadows_.end() ? nullptr : it->second.get();
 }
 
 void CheckSession::keep_managed_from_host(const emu::Launch& launch, StreamOperation& operation) {
@@ -55,10 +54,10 @@ void CheckSession::keep_managed_from_host(const emu::Launch& launch, StreamOpera
     Shadow& s = *std::prev(it)->second;
     const emu::Allocation& a = s.allocation;
     if (value - a.address >= a.bytes || a.kind != emu::AllocationKind::managed ||
-        reinterpret_cast<uint64_t>(a.host) == a.address)
+        reinterpret_cast<uint64_t>(a.host) == a.address || s.shared || a.bytes > kMaxAllocation)
       continue;
-    if (std::count(operation.managed.begin(), operation.managed.end(), a.id) == 0)
-      operation.managed.push_back(a.id);
+    if (std::count(operation.managed.begin(), operation.managed.end(), a.address) == 0)
+      operation.managed.push_back(a.address);
     if (s.kept_from_host) continue;
     s.kept_from_host = true;
     s.host_faults = 0;
@@ -66,10 +65,16 @@ void CheckSession::keep_managed_from_host(const emu::Launch& launch, StreamOpera
   }
 }
 
+void CheckSession::give_back(Shadow& s) {
+  if (!s.kept_from_host) return;
+  s.kept_from_host = false;
+  protect(s.allocation.address, s.allocation.bytes, PROT_READ | PROT_WRITE);
+}
+
 void CheckSession::give_managed_back() {
-  auto in_use = [&](uint64_t id) {
+  auto in_use = [&](uint64_t allocation) {
     auto gets = [&](const auto& o) {
-      return std::count(o->managed.begin(), o->managed.end(), id) != 0 &&
+      return std::count(o->managed.begin(), o->managed.end(), allocation) != 0 &&
              !stream_order_.over(o->stamp);
     };
     return std::any_of(done_.begin(), done_.end(), gets) ||
@@ -77,10 +82,7 @@ void CheckSession::give_managed_back() {
                        [&](const auto& s) { return gets(s.second); });
   };
   for (const auto& [address, s] : shadows_)
-    if (s->kept_from_host && !in_use(s->allocation.id)) {
-      s->kept_from_host = false;
-      protect(address, s->allocation.bytes, PROT_READ | PROT_WRITE);
-    }
+    if (s->kept_from_host && !in_use(address)) give_back(*s);
 }
 
 bool CheckSession::managed_access(uint64_t address, bool write, uint64_t instruction) {
@@ -93,19 +95,18 @@ bool CheckSession::managed_access(uint64_t address, bool write, uint64_t instruc
   if (address - a.address >= (a.bytes + kPage - 1) / kPage * kPage || !s.kept_from_host)
     return false;
   if (++s.host_faults > kMostFaults || opened_count == std::size(opened)) {
-    s.kept_from_host = false;
-    protect(a.address, a.bytes, PROT_READ | PROT_WRITE);
+    give_back(s);
     return true;
   }
   const uint64_t page = address / kPage * kPage;
   protect(page, kPage, PROT_READ | PROT_WRITE);
   opened[opened_count++] = page;
   if (address - a.address >= a.bytes) return true;
-  HostAccess host{a.id, address - a.address, write, stack, {}};
+  HostAccess host{a.address, address - a.address, write, stack, {}};
   // A host function in a stream comes after what its operation comes after.
   const std::shared_ptr<StreamOperation> me = this_work();
   auto gets = [&](const StreamOperation& o) {
-    return std::count(o.managed.begin(), o.managed.end(), a.id) != 0 &&
+    return std::count(o.managed.begin(), o.managed.end(), a.address) != 0 &&
            !stream_order_.over(o.stamp) &&
            !(me && shadow::StreamOrder::ordered(o.stamp, me->stamp));
   };
@@ -132,8 +133,8 @@ void CheckSession::managed_access_over() {
 // What a kernel has done to the managed memory that it got, from the detector's notes.
 void CheckSession::note_managed(LaunchState& state) {
   StreamOperation& operation = *state.operation;
-  for (uint64_t id : operation.managed) {
-    Shadow* s = shadow_of(id);
+  for (uint64_t address : operation.managed) {
+    Shadow* s = shadow_of(address);
     if (s == nullptr || s->lines.bytes() == 0) continue;
     std::map<std::pair<uint32_t, AccessKind>, Touched> by_site;
     races_.each_noted(s->lines, [&](uint64_t offset, uint32_t bytes, const shadow::Record& r) {
@@ -141,20 +142,19 @@ void CheckSession::note_managed(LaunchState& state) {
       const AccessKind kind = r.type == shadow::AccessType::read    ? AccessKind::read
                               : r.type == shadow::AccessType::write ? AccessKind::write
                                                                     : AccessKind::atomic;
-      auto [it, fresh] = by_site.try_emplace({r.site, kind});
-      Touched& t = it->second;
-      if (fresh) {
-        t = {id, r.site, kind, false, offset, offset, {}};
+      const bool known = by_site.contains({r.site, kind});
+      if (!known && operation.bytes > kMaxBytes) return;
+      Touched& t = by_site[{r.site, kind}];
+      if (!known) {
+        t = {address, r.site, kind, false, offset, offset, {}};
         t.bits.resize(s->allocation.bytes / 64 + 2);
+        operation.bytes += t.bits.size() * 8;
       }
       t.strong = t.strong || r.strong;
       t.low = std::min(t.low, offset), t.high = std::max(t.high, offset + bytes);
       for (uint64_t b = offset; b < offset + bytes; ++b) t.bits[b / 64] |= 1ull << b % 64;
     });
-    for (auto& [site, t] : by_site) {
-      operation.bytes += t.bits.size() * 8;
-      operation.touched.push_back(std::move(t));
-    }
+    for (auto& [site, t] : by_site) operation.touched.push_back(std::move(t));
   }
 }
 

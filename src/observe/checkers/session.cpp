@@ -359,7 +359,11 @@ void CheckSession::cta_end(emu::Cta& cta) {
 void CheckSession::allocated(const emu::Allocation& a) {
   HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
-  if (shadows_.contains(a.address)) return;  // host memory that several devices share
+  if (const auto it = shadows_.find(a.address); it != shadows_.end()) {
+    it->second->shared = true;
+    give_back(*it->second);
+    return;
+  }
   auto s = std::make_unique<Shadow>();
   s->allocation = a;
   s->allocated = std::move(stack);
@@ -380,13 +384,16 @@ void CheckSession::allocated(const emu::Allocation& a) {
 void CheckSession::freed(const emu::Allocation& a) {
   HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
+  const auto shadow = shadows_.find(a.address);
+  // A device no longer knows managed memory that another owns.
+  if (shadow != shadows_.end() && shadow->second->allocation.kind != a.kind) return;
   Freed& f = freed_[a.address];
   freed_by_age_.erase(f.number);
   f = {a, nullptr, std::move(stack), ++next_freed_};
   freed_by_age_[f.number] = a.address;
-  if (auto it = shadows_.find(a.address); it != shadows_.end()) {
-    f.allocated = std::move(it->second->allocated);
-    shadows_.erase(it);
+  if (shadow != shadows_.end()) {
+    f.allocated = std::move(shadow->second->allocated);
+    shadows_.erase(shadow);
   }
   if (freed_.size() > kMostFreed) {
     freed_.erase(freed_by_age_.begin()->second);
@@ -394,11 +401,11 @@ void CheckSession::freed(const emu::Allocation& a) {
   }
   for (auto& o : done_)
     for (Touched& t : o->touched)
-      if (t.allocation == a.id) t = {};
+      if (t.allocation == a.address) t = {};
   for (auto& b : running_)
     if (b->state()->operation)
       for (Touched& t : b->state()->operation->touched)
-        if (t.allocation == a.id) t = {};
+        if (t.allocation == a.address) t = {};
   for (auto& b : running_) b->state()->forget_sites();
 }
 
@@ -410,7 +417,7 @@ void CheckSession::host_access(uint64_t address, uint64_t bytes, bool write) {
   const uint64_t offset = address - s.allocation.address;
   if (offset >= s.allocation.bytes) return;
   if (const auto& operation = this_work(); operation && several_streams_)
-    operation->touched.push_back({s.allocation.id,
+    operation->touched.push_back({s.allocation.address,
                                   0,
                                   write ? emu::AccessKind::write : emu::AccessKind::read,
                                   false,

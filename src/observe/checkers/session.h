@@ -147,6 +147,8 @@ class CheckSession final : public emu::ObserverSource {
     HostStackPtr allocated;
     shadow::Lines lines;  // empty until the first access under racecheck
     Written written;
+    // Several devices know it: those that do not own it reach it by the host's pages.
+    bool shared = false;
     bool kept_from_host = false;  // managed: its pages are protected
     uint32_t host_faults = 0;     // since they are
     bool tracked =
@@ -180,7 +182,7 @@ class CheckSession final : public emu::ObserverSource {
   };
   // What an operation of a stream did to one allocation, at one place.
   struct Touched {
-    uint64_t allocation = 0;  // its id; 0: freed since
+    uint64_t allocation = 0;  // its address; 0: freed since
     uint32_t site = 0;
     emu::AccessKind kind = emu::AccessKind::read;
     bool strong = false;
@@ -188,6 +190,8 @@ class CheckSession final : public emu::ObserverSource {
     std::vector<uint64_t> bits;  // kernels: which bytes
     bool overlaps(const Touched& other, uint64_t& offset) const;
   };
+  static constexpr uint64_t kMaxAllocation = 256 << 20;     // larger ones are not followed
+  static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of bits, for all operations
   struct LaunchState;
   // Kept until the host has waited for it.
   struct StreamOperation {
@@ -196,7 +200,7 @@ class CheckSession final : public emu::ObserverSource {
     HostStackPtr where;
     std::shared_ptr<LaunchState> launch;  // kernels, once they run
     std::vector<Touched> touched;
-    std::vector<uint64_t> managed;  // ids of managed allocations that the kernel gets
+    std::vector<uint64_t> managed;  // addresses of managed allocations that the kernel gets
     std::vector<uint64_t> beside;   // ran at the same time: their order is the Order's business
     uint64_t bytes = 0;             // of the bits
   };
@@ -268,6 +272,7 @@ class CheckSession final : public emu::ObserverSource {
                    const Touched& b, uint64_t offset);
   bool settled(const StreamOperation& o) const;
   void keep_managed_from_host(const emu::Launch& launch, StreamOperation& operation);
+  static void give_back(Shadow& s);
   void give_managed_back();
   void note_managed(LaunchState& state);
   struct HostAccess;

@@ -20,9 +20,6 @@ using report::Finding;
 
 namespace {
 
-constexpr uint64_t kMaxAllocation = 256 << 20;     // larger ones are not followed
-constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of bits, for all operations
-
 thread_local uint64_t submission = 0, work = 0;  // operations of this thread
 
 const char* word(AccessKind k) {
@@ -93,13 +90,13 @@ void CheckSession::touch(const Resolved& r) {
   const emu::Allocation& a = r.shadow->allocation;
   const emu::AccessSite& site = r.a.site;
   uint32_t& last = now_->touched[site.site];
-  auto fits = [&](const Touched& t) { return t.allocation == a.id && t.site == site.site; };
+  auto fits = [&](const Touched& t) { return t.allocation == a.address && t.site == site.site; };
   if (last >= operation.touched.size() || !fits(operation.touched[last])) {
     const auto it = std::find_if(operation.touched.begin(), operation.touched.end(), fits);
     last = uint32_t(it - operation.touched.begin());
     if (it == operation.touched.end()) {
       if (a.bytes > kMaxAllocation || operation.bytes > kMaxBytes) return;
-      Touched t{a.id, site.site, site.kind, site.ordering != isa::kWeak, a.bytes, 0, {}};
+      Touched t{a.address, site.site, site.kind, site.ordering != isa::kWeak, a.bytes, 0, {}};
       t.bits.resize(a.bytes / 64 + 1);
       operation.bytes += t.bits.size() * 8;
       operation.touched.push_back(std::move(t));
@@ -203,12 +200,11 @@ void CheckSession::report_pair(const StreamOperation& first, const Touched& a,
   f.advice =
       "let one stream wait for an event of the other (cudaStreamWaitEvent), wait on the host in "
       "between, or put both into one stream";
-  for (const auto& [address, s] : shadows_)
-    if (s->allocation.id == a.allocation) {
-      f.allocation = fmt::format("offset {:#x} of the allocation of {} bytes at {:#x}", offset,
-                                 s->allocation.bytes, address);
-      if (s->allocated) aside.push_back(host_site(*s->allocated, "allocated"));
-    }
+  if (const Shadow* s = shadow_of(a.allocation)) {
+    f.allocation = fmt::format("offset {:#x} of the allocation of {} bytes at {:#x}", offset,
+                               s->allocation.bytes, a.allocation);
+    if (s->allocated) aside.push_back(host_site(*s->allocated, "allocated"));
+  }
   for (report::FindingSite& s : aside)
     if (!s.stack.empty()) f.sites.push_back(std::move(s));
   add(std::move(f));
