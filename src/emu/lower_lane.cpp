@@ -63,6 +63,7 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
     ir.destinations = 1;
     ir.d[0] = out->reg;
     ir.sources = entry->sources;
+    if (two && which == 0 && guard_ == out->reg) first = out->reg;
     for (uint32_t i = 0; i < entry->sources; ++i) {
       ir.s[i] = sources[i];
       if (two && which == 0 && !sources[i].constant && sources[i].reg == out->reg) first = out->reg;

@@ -50,6 +50,17 @@ template <bool kUniform> TW_INLINE __m512i half_of(const char* source, uint32_t 
     return _mm512_loadu_si512(source + 64 * half);
 }
 
+// The mask of `compare` over both halves.
+template <uint32_t kUniformBits, class F>
+TW_INLINE uint32_t mask_of_halves(const char* a, const char* b, F compare) {
+  constexpr bool kUniformA = (kUniformBits & 1) != 0, kUniformB = (kUniformBits & 2) != 0;
+  uint32_t mask = 0;
+  for (uint32_t half = 0; half < 2; ++half)
+    mask |= uint32_t(compare(half_of<kUniformA>(a, half), half_of<kUniformB>(b, half)))
+            << (16 * half);
+  return mask;
+}
+
 constexpr int integer_predicate(uint8_t cmp) {
   switch (cmp) {
     case isa::kEq: return _MM_CMPINT_EQ;
@@ -88,15 +99,10 @@ struct MaskRow<OneType<isa::SetpInt, T>, isa::Fixed<kMods>> {
   static constexpr bool exists = true;
   template <uint32_t kUniformBits> TW_INLINE static uint32_t compute(const char* a, const char* b) {
     constexpr int kPredicate = integer_predicate(kMods[isa::Field::cmp]);
-    uint32_t mask = 0;
-    for (uint32_t half = 0; half < 2; ++half) {
-      const __m512i x = half_of < (kUniformBits & 1) != 0 > (a, half);
-      const __m512i y = half_of < (kUniformBits & 2) != 0 > (b, half);
-      const uint32_t bits = std::is_signed_v<T> ? _mm512_cmp_epi32_mask(x, y, kPredicate)
-                                                : _mm512_cmp_epu32_mask(x, y, kPredicate);
-      mask |= bits << (16 * half);
-    }
-    return mask;
+    return mask_of_halves<kUniformBits>(a, b, [](__m512i x, __m512i y) {
+      return std::is_signed_v<T> ? _mm512_cmp_epi32_mask(x, y, kPredicate)
+                                 : _mm512_cmp_epu32_mask(x, y, kPredicate);
+    });
   }
 };
 
@@ -107,13 +113,9 @@ struct MaskRow<OneType<isa::SetpFloat, float>, isa::Fixed<kMods>> {
   static constexpr bool exists = true;
   template <uint32_t kUniformBits> TW_INLINE static uint32_t compute(const char* a, const char* b) {
     constexpr int kPredicate = float_predicate(kMods[isa::Field::cmp]);
-    uint32_t mask = 0;
-    for (uint32_t half = 0; half < 2; ++half) {
-      const __m512 x = _mm512_castsi512_ps(half_of < (kUniformBits & 1) != 0 > (a, half));
-      const __m512 y = _mm512_castsi512_ps(half_of < (kUniformBits & 2) != 0 > (b, half));
-      mask |= uint32_t(_mm512_cmp_ps_mask(x, y, kPredicate)) << (16 * half);
-    }
-    return mask;
+    return mask_of_halves<kUniformBits>(a, b, [](__m512i x, __m512i y) {
+      return _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), kPredicate);
+    });
   }
 };
 
@@ -124,10 +126,11 @@ struct MaskRow<OneType<isa::Selp, uint32_t>, isa::Fixed<kMods>> {
   template <uint32_t kUniformBits>
   TW_INLINE static void compute(char* d, const uint32_t* active, const char* a, const char* b,
                                 const char* predicate) {
+    constexpr bool kUniformA = (kUniformBits & 1) != 0, kUniformB = (kUniformBits & 2) != 0;
     const uint32_t chosen = *reinterpret_cast<const uint32_t*>(predicate);
     for (uint32_t half = 0; half < 2; ++half) {
-      const __m512i x = half_of < (kUniformBits & 1) != 0 > (a, half);
-      const __m512i y = half_of < (kUniformBits & 2) != 0 > (b, half);
+      const __m512i x = half_of<kUniformA>(a, half);
+      const __m512i y = half_of<kUniformB>(b, half);
       __m512i v = _mm512_mask_blend_epi32(__mmask16(chosen >> (16 * half)), y, x);
       if (active != nullptr)
         v = _mm512_mask_mov_epi32(half_of<false>(d, half), __mmask16(*active >> (16 * half)), v);

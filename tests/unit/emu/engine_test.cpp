@@ -104,6 +104,18 @@ TEST(Engine, TheSecondPredicateIsMadeFromTheOldValueOfTheFirst) {
   }
 }
 
+TEST(Engine, TheFirstPredicateMayBeTheGuardOfBoth) {
+  auto v = KernelRunner().words(kPrologue + R"(
+    and.b32 %value, %tid32, 1;
+    setp.ne.u32 %p1, %value, 0;
+    setp.eq.u32 %p2, %value, 7;
+    @%p1 setp.lt.u32 %p1|%p2, %tid32, 16;
+    selp.u32 %value, 1, 0, %p1;
+    @%p2 add.u32 %value, %value, 2;
+  )" + kEpilogue);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], i % 2 == 0 ? 0u : i < 16 ? 1u : 2u) << i;
+}
+
 TEST(Engine, GuardsOnAnyInstruction) {
   auto v = KernelRunner().words(kPrologue + R"(
     mov.u32 %value, 7;
