@@ -81,7 +81,9 @@ int profile(const ProfileOptions& options) {
           .message = fmt::format("--kernel: '{}' is no regular expression", options.kernels)});
     }
   }
-  Result<Prepared> prepared = prepare(options.run);
+  RunOptions run = options.run;
+  run.host_lines = options.check;  // findings name lines of the host program, too
+  Result<Prepared> prepared = prepare(run);
   if (!prepared) return refuse(prepared.error());
   const Result<model::DeviceSpec> device = model::load_device_spec(options.run.gpu);
   if (!device) return refuse(device.error());
@@ -112,6 +114,7 @@ int profile(const ProfileOptions& options) {
   else
     ask_about_modules(*records, *device, build);
   report::Profile result = report::build_profile(*records, *device, build);
+  result.arguments = options.run.arguments;
   if (options.check) {
     observe::CheckSettings settings;
     settings.kernel = options.kernels;

@@ -66,6 +66,13 @@ Result<std::string> read_text(const std::string& path) {
 
 int run(const PtxOptions& options) {
   const Result<std::string> content = read_text(options.file);
+  if (content && options.file.ends_with(".cu")) {
+    fmt::print(stderr,
+               "tilewright: {}: this is CUDA source: make PTX of it with nvcc -ptx "
+               "-arch=compute_90, or use tilewright run\n",
+               options.file);
+    return 2;
+  }
   if (!content) {
     fmt::print(stderr, "tilewright: {}\n", content.error().to_string());
     return 2;

@@ -20,7 +20,6 @@ namespace tw::emu {
 
 class MemoryMap;
 class Observer;
-struct BlockCount;
 
 inline constexpr uint32_t kBarriers = 16;
 
@@ -55,11 +54,17 @@ struct LaunchState {
   std::atomic<bool> interrupted{false};
 };
 
+// What a worker counts of a basic block: mostly all lanes are active, which costs one addition.
+struct BlockTally {
+  uint64_t warps = 0;
+  uint64_t inactive = 0;  // lanes of these warps that did not take part
+};
+
 // A host thread that runs CTAs.
 struct Worker {
   LaunchState* state = nullptr;
-  Observer* observer = nullptr;        // observed launches only
-  BlockCount* block_counts = nullptr;  // by block; kObserveBlocks
+  Observer* observer = nullptr;         // observed launches only
+  BlockTally* block_tallies = nullptr;  // by block; kObserveBlocks
   std::vector<SiteCache> sites;
   Fault fault;
 };

@@ -93,17 +93,19 @@ void GridRunImpl::begin_observation(uint32_t workers) {
   for (uint32_t i = 0; i < workers; ++i)
     observers_.push_back(device_.options().observers->launch_begin(launch_, *state_.program, i));
   if (state_.program->observed & kObserveBlocks)
-    block_counts_.assign(workers, std::vector<BlockCount>(state_.program->blocks.size()));
+    block_tallies_.assign(workers, std::vector<BlockTally>(state_.program->blocks.size()));
 }
 
 void GridRunImpl::end_observation() {
   if (!observing_) return;
   observing_ = false;
   std::vector<BlockCount> sums;
-  if (!block_counts_.empty()) sums.resize(state_.program->blocks.size());
-  for (const auto& counts : block_counts_)
-    for (size_t b = 0; b < counts.size(); ++b)
-      sums[b].warps += counts[b].warps, sums[b].lanes += counts[b].lanes;
+  if (!block_tallies_.empty()) sums.resize(state_.program->blocks.size());
+  for (const auto& tallies : block_tallies_)
+    for (size_t b = 0; b < tallies.size(); ++b) {
+      const BlockTally& t = tallies[b];
+      sums[b].warps += t.warps, sums[b].lanes += t.warps * kLanes - t.inactive;
+    }
   device_.options().observers->launch_end(launch_, *state_.program, fault_, sums);
 }
 
@@ -111,7 +113,7 @@ void GridRunImpl::prepare(Worker& worker, uint32_t index) {
   worker.state = &state_;
   if (worker.sites.empty()) worker.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
   if (index < observers_.size()) worker.observer = observers_[index];
-  if (index < block_counts_.size()) worker.block_counts = block_counts_[index].data();
+  if (index < block_tallies_.size()) worker.block_tallies = block_tallies_[index].data();
 }
 
 void GridRunImpl::run_parallel() {

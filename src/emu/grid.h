@@ -48,8 +48,8 @@ class GridRunImpl final : public GridRun {
   Progress progress_;
   // Interleaved runs: CTAs that have begun and not ended.
   Worker worker_;
-  std::vector<Observer*> observers_;                   // by worker; observed launches only
-  std::vector<std::vector<BlockCount>> block_counts_;  // by worker
+  std::vector<Observer*> observers_;                    // by worker; observed launches only
+  std::vector<std::vector<BlockTally>> block_tallies_;  // by worker
   bool observing_ = false;
   Choices choices_;
   std::vector<uint64_t> ahead_;  // chosen interleavings: numbers of CTAs that may be next

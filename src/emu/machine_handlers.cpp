@@ -57,7 +57,7 @@ const Op* exit_all(TW_HANDLER_ARGS) {
   (void)op, (void)frame;
   uint32_t lanes = warp->active;
   warp->exited |= lanes;
-  warp->cta->lanes_exit(uint32_t(__builtin_popcount(lanes)));
+  warp->cta->lanes_exit(count_lanes(lanes));
   const Op* to = path_ended(*warp);
   if (to == nullptr) return nullptr;
   TW_GO(to);
@@ -69,7 +69,7 @@ template <bool kNegated> const Op* exit_some(TW_HANDLER_ARGS) {
   if (lanes == warp->active) return exit_all(op, frame, warp);
   warp->exited |= lanes;
   warp->active &= ~lanes;
-  warp->cta->lanes_exit(uint32_t(__builtin_popcount(lanes)));
+  warp->cta->lanes_exit(count_lanes(lanes));
   const Op* to = block_code(*warp, op->e, warp->active);
   TW_GO(to);
 }
@@ -107,7 +107,7 @@ const Op* barrier_sync(TW_HANDLER_ARGS) {
   uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
   uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
-  if (warp->cta->arrive(id, count, uint32_t(__builtin_popcount(warp->active)))) TW_NEXT;
+  if (warp->cta->arrive(id, count, count_lanes(warp->active))) TW_NEXT;
   if (warp->path_count == 0 && !warp->split) [[likely]] {
     warp->barrier = id;
     warp->pc = op + 1;
@@ -155,7 +155,7 @@ const Op* barrier_arrive(TW_HANDLER_ARGS) {
   uint32_t lane = uint32_t(__builtin_ctz(warp->active));
   uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
   uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
-  warp->cta->arrive(id, count, uint32_t(__builtin_popcount(warp->active)));
+  warp->cta->arrive(id, count, count_lanes(warp->active));
   TW_NEXT;
 }
 

@@ -199,12 +199,10 @@ const Op* observe_row(TW_HANDLER_ARGS) {
 }
 
 const Op* count_block(TW_HANDLER_ARGS) {
-  BlockCount& c = warp->worker->block_counts[op->imm];
-  // One by one in general registers: the compiler would add both as an SSE vector (see above).
-  uint64_t warps = c.warps + 1;
-  asm volatile("" : "+r"(warps));
-  c.warps = warps;
-  c.lanes += warp->active == kFullMask ? kLanes : uint32_t(__builtin_popcount(warp->active));
+  BlockTally& t = warp->worker->block_tallies[op->imm];
+  ++t.warps;
+  if (warp->active != kFullMask) [[unlikely]]
+    t.inactive += kLanes - count_lanes(warp->active);
   TW_NEXT;
 }
 

@@ -30,6 +30,11 @@ namespace tw::emu {
 inline constexpr uint32_t kLanes = 32;
 inline constexpr uint32_t kFullMask = 0xffffffffu;
 
+// Lanes of a mask. Mostly it is full, and a baseline x86-64 counts bits in a function of libgcc.
+inline uint32_t count_lanes(uint32_t mask) {
+  return mask == kFullMask ? 32 : uint32_t(__builtin_popcount(mask));
+}
+
 struct Op;
 struct Warp;
 struct Cta;

@@ -64,28 +64,49 @@ std::string value_text(const Metric& m) {
                                                                        : three_digits(m.value);
 }
 
+// A cell with what a kernel or line does, and the ideal in brackets; empty where it does neither.
+std::string beside(double actual, double ideal) {
+  if (actual == 0 && ideal == 0) return "<td></td>";
+  return fmt::format("<td class=\"n{}\">{} ({})</td>", actual > ideal ? " excess" : "",
+                     count(actual), count(ideal));
+}
+
+double flop_per_byte(const KernelReport& k, std::string_view level) {
+  for (const auto& i : k.intensities)
+    if (i.level == level) return i.flop_per_byte;
+  return 0;
+}
+
+std::string number_cell(double value) {
+  return fmt::format("<td class=\"n\">{}</td>", value > 0 ? three_digits(value) : "-");
+}
+
 std::string summary(const ProfileReport& report) {
   std::string html =
       "<table class=\"summary\"><thead><tr><th>Kernel</th><th>Grid</th><th>Block</th>"
-      "<th class=\"n\">Predicted</th>";
+      "<th class=\"n\">Launches</th><th class=\"n\">Predicted</th>";
   const bool measured = !report.measured_on.empty();
   if (measured) html += "<th class=\"n\">Measured</th>";
   html +=
-      "<th>Bound</th><th class=\"n\">Occupancy</th><th "
-      "class=\"n\">TFLOP/s</th></tr></thead><tbody>\n";
+      "<th>Bound</th><th class=\"n\">Occupancy</th><th class=\"n\">TFLOP/s</th>"
+      "<th class=\"n\">FLOP/B</th><th class=\"n\">Sectors (ideal)</th>"
+      "<th class=\"n\">Wavefronts (ideal)</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < report.kernels.size(); ++i) {
     const KernelReport& k = report.kernels[i];
     html += fmt::format(
-        "<tr><td><a href=\"#kernel-{}\">{}</a></td><td>{}</td><td>{}</td><td "
-        "class=\"n\">{}</td>{}<td>{}</td>"
-        "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-        i, escape(k.name), escape(k.grid), escape(k.block), duration(k.predicted_seconds),
+        "<tr><td><a href=\"#kernel-{}\">{}</a></td><td class=\"shape\">{}</td><td "
+        "class=\"shape\">{}</td><td "
+        "class=\"n\">{}</td><td class=\"n\">{}</td>{}<td>{}</td><td class=\"n\">{}</td>",
+        i, escape(k.name), escape(k.grid), escape(k.block), k.launches,
+        duration(k.predicted_seconds),
         !measured
             ? std::string()
             : fmt::format("<td class=\"n\">{}</td>",
                           k.measured_seconds > 0 ? duration(k.measured_seconds) : std::string("-")),
-        escape(k.prediction.bound), percent(k.occupancy.fraction()),
-        k.tflops > 0 ? three_digits(k.tflops) : std::string("-"));
+        escape(k.prediction.bound), percent(k.occupancy.fraction()));
+    html += number_cell(k.tflops) + number_cell(flop_per_byte(k, "DRAM")) +
+            beside(k.sectors, k.ideal_sectors) + beside(k.wavefronts, k.ideal_wavefronts) +
+            "</tr>\n";
   }
   return html + "</tbody></table>\n";
 }
@@ -145,11 +166,6 @@ std::string source(const SourceFile& file) {
       "<th class=\"n\">Wavefronts (ideal)</th></tr></thead><tbody>\n",
       escape(file.path));
   for (const SourceLine& l : file.lines) {
-    auto beside = [](double actual, double ideal) {
-      if (actual == 0 && ideal == 0) return std::string("<td></td>");
-      return fmt::format("<td class=\"n{}\">{} ({})</td>", actual > ideal ? " excess" : "",
-                         count(actual), count(ideal));
-    };
     html += fmt::format(
         "<tr style=\"--heat:{:.4f}\"><td class=\"n\">{}</td><td><code>{}</code></td><td "
         "class=\"n\">{}</td><td class=\"n\">{}</td>",
@@ -169,9 +185,10 @@ std::string bank_map(const BankAccess& access) {
   std::size_t rows = 0;
   for (const auto& [bank, words] : banks) rows = std::max(rows, words.size());
   std::string html = fmt::format(
-      "<figure><figcaption>{}: {} wavefronts, {} at best</figcaption><table "
+      "<figure><figcaption>{}: {} wavefront{}, {} at best</figcaption><table "
       "class=\"banks\"><thead><tr>",
-      escape(access.title), access.wavefronts, access.ideal_wavefronts);
+      escape(access.title), access.wavefronts, access.wavefronts == 1 ? "" : "s",
+      access.ideal_wavefronts);
   for (uint32_t bank = 0; bank < shadow::kBanks; ++bank) html += fmt::format("<th>{}</th>", bank);
   html += "</tr></thead><tbody>\n";
   for (std::size_t row = 0; row < rows; ++row) {

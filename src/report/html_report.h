@@ -66,8 +66,11 @@ struct KernelReport {
   std::string name, grid, block;
   std::string verdict;        // one sentence
   std::string pipe = "FP32";  // a PipeRoof of the report: the flat roof it is held against
-  double tflops = 0;          // at `seconds`
-  double seconds = 0;         // measured, or predicted: what tflops refers to
+  uint64_t launches = 0;
+  double sectors = 0, ideal_sectors = 0;        // of global memory
+  double wavefronts = 0, ideal_wavefronts = 0;  // of shared memory
+  double tflops = 0;                            // at `seconds`
+  double seconds = 0;                           // measured, or predicted: what tflops refers to
   double predicted_seconds = 0, measured_seconds = 0;  // 0: not known
   struct Intensity {
     std::string level;  // a MemoryRoof of the report

@@ -114,7 +114,8 @@ struct KernelProfile {
 };
 
 struct Profile {
-  std::string program;  // as on the command line
+  std::string program;                 // as on the command line
+  std::vector<std::string> arguments;  // the program's
   model::DeviceSpec device;
   bool as_written = false;
   std::string ptxas_note;       // why ptxas was not asked; empty: it was

@@ -50,7 +50,9 @@ constexpr Label kLabels[] = {
     {"tilewright__compulsory_bytes_read.sum", "Distinct bytes read", "B"},
     {"tilewright__compulsory_bytes_written.sum", "Distinct bytes written", "B"},
     {"launch__registers_per_thread", "Registers per thread", ""},
-    {"launch__shared_mem_per_block", "Shared memory per block", "B"},
+    {"launch__shared_mem_per_block_static", "Shared memory per block, static", "B"},
+    {"launch__shared_mem_per_block_dynamic", "Shared memory per block, dynamic", "B"},
+    {"launch__shared_mem_per_block", "Shared memory per block, with the system's share", "B"},
 };
 
 std::string shape(const std::array<uint32_t, 3>& s) {
@@ -114,6 +116,11 @@ KernelReport page_of(const Profile& profile, size_t index) {
   r.pipe = k.total.flops_fp64 > k.total.flops_fp32   ? "FP64"
            : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16"
                                                      : "FP32";
+  r.launches = k.launches;
+  r.sectors = k.total.ld_sectors + k.total.st_sectors;
+  r.ideal_sectors = k.total.ld_ideal + k.total.st_ideal;
+  r.wavefronts = k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts;
+  r.ideal_wavefronts = r.wavefronts - k.total.excess_wavefronts();
   r.predicted_seconds = k.predicted_seconds, r.measured_seconds = k.measured_seconds;
   r.seconds = k.measured_seconds > 0 ? k.measured_seconds : k.predicted_seconds;
   r.tflops = r.seconds > 0 ? k.total.flops() / r.seconds * 1e-12 : 0;
@@ -168,6 +175,8 @@ std::string profile_html(const Profile& profile) {
   page.title = base_name(profile.program);
   page.device = profile.device.name;
   page.command_line = "tilewright profile " + profile.program;
+  if (!profile.arguments.empty()) page.command_line += " --";
+  for (const std::string& argument : profile.arguments) page.command_line += " " + argument;
   page.version = TILEWRIGHT_VERSION;
   page.measured_on = profile.measured_device;
   if (profile.check) {

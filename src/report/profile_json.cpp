@@ -116,11 +116,9 @@ Json kernel(const KernelProfile& k) {
 }  // namespace
 
 std::string profile_json(const Profile& profile) {
-  Json json{{"schema", kProfileSchema},
-            {"command", "profile"},
-            {"program", profile.program},
-            {"gpu", profile.device.id},
-            {"as_written", profile.as_written}};
+  Json json{{"schema", kProfileSchema},   {"command", "profile"},
+            {"program", profile.program}, {"arguments", profile.arguments},
+            {"gpu", profile.device.id},   {"as_written", profile.as_written}};
   json["ptxas"] = profile.ptxas_note.empty() ? Json(true) : Json(profile.ptxas_note);
   json["measured_on"] =
       profile.measured_device.empty() ? Json(nullptr) : Json(profile.measured_device);

@@ -172,6 +172,8 @@ expect 1 'short.ptx:[0-9]+' "$tilewright" ptx short.ptx
 expect 2 'cannot be read' "$tilewright" ptx missing.ptx
 expect 2 'this is a folder' "$tilewright" ptx .
 expect 2 'this is a program' "$tilewright" ptx shared
+printf '__global__ void k() {}\n' >source.cu
+expect 2 'this is CUDA source' "$tilewright" ptx source.cu
 
 # Ctrl-C: where every CTA stands, status 130.
 env --default-signal=INT "$tilewright" run "$here/programs/endless.cu" >out.txt 2>err.txt &

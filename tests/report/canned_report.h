@@ -16,6 +16,9 @@ inline KernelReport canned_kernel(const model::DeviceSpec& device, const std::st
   k.name = name;
   k.grid = "64 x 64 x 1";
   k.block = "16 x 16 x 1";
+  k.launches = 3;
+  k.sectors = 262144, k.ideal_sectors = 131072;
+  k.wavefronts = wavefronts, k.ideal_wavefronts = wavefronts / 2;
   model::KernelWork work;
   work.fp32_instructions = flops / 2;
   work.warp_instructions = flops / 2 / 32 * 2.5;

@@ -37,6 +37,10 @@ def expected_of(report):
             points += sum(1 for level in levels if kernel["traffic"].get(level, {}).get("flops_per_byte", 0) > 0)
         points += 3  # where it stands on each occupancy curve
     strings = [f'id="kernel-{i}"' for i in range(len(report["kernels"]))] + ["<h2>Findings</h2>", 'class="source"']
+    for kernel in report["kernels"]:
+        counters = kernel["counters"]
+        actual, ideal = (sum(counters.get(f"global_{way}_{what}", 0) for way in ("ld", "st")) for what in ("sectors", "ideal_sectors"))
+        strings.append(f">{actual:,.0f} ({ideal:,.0f})<".replace(",", " "))
     if any(kernel["banks"] for kernel in report["kernels"]):
         strings.append('class="banks"')
     return {"points": points, "roofs": len(levels)}, strings

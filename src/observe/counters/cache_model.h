@@ -63,11 +63,11 @@ class L1Model {
     ++clock_;
     static_assert(kWays == 4, "the four comparisons below");
     const uint64_t tag = line + 1;
-    const uint32_t way = set.line[0] == tag   ? 0
-                         : set.line[1] == tag ? 1
-                         : set.line[2] == tag ? 2
-                         : set.line[3] == tag ? 3
-                                              : replace(set, tag);
+    // All four, as bits: which way holds a line is anybody's guess, that one does is not.
+    uint32_t hit = uint32_t(set.line[0] == tag) | uint32_t(set.line[1] == tag) << 1 |
+                   uint32_t(set.line[2] == tag) << 2 | uint32_t(set.line[3] == tag) << 3;
+    asm("" : "+r"(hit));  // or the compiler branches on each of them all the same
+    const uint32_t way = hit != 0 ? uint32_t(__builtin_ctz(hit)) : replace(set, tag);
     const uint8_t missing = uint8_t(sectors & ~set.sectors[way]);
     set.sectors[way] |= sectors;
     set.used[way] = clock_;
@@ -83,8 +83,10 @@ class L1Model {
   };
   // Makes room for a line; without branches, as the way is anybody's guess.
   static uint32_t replace(Set& set, uint64_t tag) {
-    const uint32_t low = set.used[1] < set.used[0], high = 2u + (set.used[3] < set.used[2]);
-    const uint32_t way = set.used[high] < set.used[low] ? high : low;
+    const auto at = [&](uint32_t i) { return uint64_t(set.used[i]) << 2 | i; };
+    const uint64_t a = at(0), b = at(1), c = at(2), d = at(3);
+    const uint64_t low = a < b ? a : b, high = c < d ? c : d;
+    const uint32_t way = uint32_t(low < high ? low : high) & 3;
     set.line[way] = tag;
     set.sectors[way] = 0;
     return way;

@@ -56,8 +56,9 @@ class PatternTable {
   // The lanes' addresses are address[lane] + offset (address[0] + offset if `uniform`). `regular`:
   // the full mask, and equal or consecutive addresses over each half-warp.
   template <class A>
-  Pattern& find(PatternSpace space, bool store, uint32_t width, const A* address, A offset,
-                uint32_t mask, bool regular, bool uniform);
+  [[gnu::always_inline]] Pattern& find(PatternSpace space, bool store, uint32_t width,
+                                       const A* address, A offset, uint32_t mask, bool regular,
+                                       bool uniform);
 
   void fold();  // counts of all patterns -> totals
   bool crowded() const { return patterns_.size() >= kMaxPatterns; }
@@ -70,6 +71,10 @@ class PatternTable {
   const report::BankExample& example() const { return example_; }
 
  private:
+  template <class A>
+  [[gnu::noinline]] Pattern& find_other(PatternSpace space, bool store, uint32_t width,
+                                        const A* address, A offset, uint32_t mask, bool regular,
+                                        bool uniform);
   Pattern& add(PatternSpace space, bool store, uint32_t width, const uint64_t* address,
                Pattern pattern);
 
@@ -84,7 +89,8 @@ class PatternTable {
 // ---- the hot path, inline ----
 
 namespace detail {
-template <class A> inline bool same_distances(const Pattern& p, const A* address, A first) {
+template <class A>
+[[gnu::noinline]] inline bool same_distances(const Pattern& p, const A* address, A first) {
   uint64_t different = 0;
   if (p.mask == 0xffffffffu) {
     for (uint32_t lane = 0; lane < 32; ++lane)
@@ -97,34 +103,52 @@ template <class A> inline bool same_distances(const Pattern& p, const A* address
   }
   return different == 0;
 }
+
+template <class A>
+inline bool fits(const Pattern& p, const A* address, uint64_t low, uint32_t mask, bool regular,
+                 bool uniform) {
+  if (p.low != low || p.mask != mask) return false;
+  if (uniform) return p.regular && p.half == 0;
+  if (regular) return p.regular && p.half == uint64_t(A(address[16] - address[0]));
+  return !p.regular && same_distances(p, address, address[__builtin_ctz(mask)]);
+}
+
+// The first lane's, as far as counts depend on it.
+template <class A>
+inline uint64_t low_of(PatternSpace space, const A* address, A offset, uint32_t mask,
+                       bool uniform) {
+  const A first = address[uniform ? 0 : __builtin_ctz(mask)];
+  return uint64_t(A(first + offset)) & (space == PatternSpace::shared ? 15 : kLineBytes - 1);
+}
 }  // namespace detail
 
 template <class A>
-Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t width, const A* address,
-                            A offset, uint32_t mask, bool regular, bool uniform) {
-  const uint32_t first_lane = uniform ? 0 : uint32_t(__builtin_ctz(mask));
-  const A first = address[first_lane];
-  const uint64_t low =
-      uint64_t(A(first + offset)) & (space == PatternSpace::shared ? 15 : kLineBytes - 1);
-  const uint64_t half = uniform || !regular ? 0 : uint64_t(A(address[16] - first));
-  const auto fits = [&](const Pattern& p) {
-    if (p.low != low || p.mask != mask) return false;
-    if (regular || uniform) return p.regular && p.half == half;
-    return !p.regular && detail::same_distances(p, address, first);
-  };
-  Pattern*& recent = recent_[slot(low)];
-  if (recent != nullptr && fits(*recent)) [[likely]] {
+inline Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t width, const A* address,
+                                   A offset, uint32_t mask, bool regular, bool uniform) {
+  const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
+  Pattern* recent = recent_[slot(low)];
+  if (recent != nullptr && detail::fits(*recent, address, low, mask, regular, uniform)) [[likely]] {
     ++recent->count;
     return *recent;
   }
+  return find_other(space, store, width, address, offset, mask, regular, uniform);
+}
+
+// Not the one seen last: an older one, or a new one.
+template <class A>
+Pattern& PatternTable::find_other(PatternSpace space, bool store, uint32_t width, const A* address,
+                                  A offset, uint32_t mask, bool regular, bool uniform) {
+  const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
   for (const auto& p : patterns_)
-    if (fits(*p)) {
-      recent = p.get();
+    if (detail::fits(*p, address, low, mask, regular, uniform)) {
+      recent_[slot(low)] = p.get();
       ++p->count;
       return *p;
     }
+  const A first = address[uniform ? 0 : __builtin_ctz(mask)];
   Pattern p;
-  p.mask = mask, p.low = low, p.half = half, p.regular = regular || uniform;
+  p.mask = mask, p.low = low, p.regular = regular || uniform;
+  if (regular && !uniform) p.half = uint64_t(A(address[16] - first));
   uint64_t full[32] = {};
   for (uint32_t lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1) == 0) continue;

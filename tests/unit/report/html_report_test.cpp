@@ -62,6 +62,20 @@ TEST(HtmlReport, BankMapShowsWhoMeets) {
   EXPECT_THAT(html, HasSubstr("class=\"free\" title=\"bank 31, word 1023: lanes 31\">31<"));
 }
 
+TEST(HtmlReport, TheTableHasARowAKernel) {
+  ProfileReport report = canned_report();
+  report.kernels.resize(1);
+  KernelReport& k = report.kernels[0];
+  k.intensities = {{"DRAM", 12.5}, {"L1", 2}};
+  k.tflops = 3.25;
+  k.wavefronts = k.ideal_wavefronts = 4096;
+  const std::string html = html_report(report);
+  EXPECT_THAT(html, HasSubstr("<td class=\"shape\">16 x 16 x 1</td><td class=\"n\">3</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">3.25</td><td class=\"n\">12.5</td>"
+                              "<td class=\"n excess\">262 144 (131 072)</td>"
+                              "<td class=\"n\">4 096 (4 096)</td></tr>"));
+}
+
 TEST(HtmlReport, EmptyReport) {
   const std::string html = html_report({});
   EXPECT_THAT(html, HasSubstr("</html>"));
