@@ -7,119 +7,26 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <string>
 
-#include "emu/device.h"
-#include "emu/program.h"
-#include "ptx/parser.h"
+#include "bench_device.h"
 
 namespace {
 
 using namespace tw;
+using bench::BenchDevice, bench::fail, bench::fill, bench::next_random;
 
-std::string ptx_text() {
-  const char* path = std::getenv("TILEWRIGHT_BENCH_PTX");
-  std::ifstream file(path ? path : TILEWRIGHT_BENCH_PTX);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-[[noreturn]] void fail(const std::string& message) {
-  fmt::print(stderr, "bench/engine: {}\n", message);
-  std::exit(1);
-}
-
-struct Bench {
-  std::unique_ptr<emu::Device> device;
-  emu::LoadedModule* module = nullptr;
-
-  explicit Bench(uint32_t threads) {
-    auto spec = model::load_device_spec("h200");
-    if (!spec.ok()) fail(spec.error().to_string());
-    emu::DeviceOptions options;
-    options.threads = threads;
-    options.memory_bytes = uint64_t{4} << 30;
-    auto created = emu::Device::create(*spec, options);
-    if (!created.ok()) fail(created.error().to_string());
-    device = std::move(*created);
-    auto parsed = ptx::parse(ptx_text(), "engine.ptx");
-    if (!parsed.ok()) fail(parsed.error().to_string());
-    auto loaded = device->load(std::move(*parsed));
-    if (!loaded.ok()) fail(loaded.error().to_string());
-    module = *loaded;
-  }
-
-  uint64_t floats(size_t count) {
-    auto address = device->allocate(count * 4, emu::AllocationKind::device);
-    if (!address.ok()) fail(address.error().to_string());
-    return *address;
-  }
-  float* host(uint64_t address, size_t count) {
-    return reinterpret_cast<float*>(device->host_pointer(address, count * 4));
-  }
-
-  void run(const char* kernel, emu::Dim3 grid, emu::Dim3 block,
-           std::initializer_list<uint64_t> pointers, std::initializer_list<int32_t> ints) {
-    emu::Launch launch;
-    launch.kernel = device->find_kernel(*module, kernel);
-    if (launch.kernel == nullptr) fail(fmt::format("no kernel {}", kernel));
-    launch.grid = grid;
-    launch.block = block;
-    for (uint64_t p : pointers)
-      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&p),
-                               reinterpret_cast<uint8_t*>(&p) + 8);
-    for (int32_t i : ints)
-      launch.parameters.insert(launch.parameters.end(), reinterpret_cast<uint8_t*>(&i),
-                               reinterpret_cast<uint8_t*>(&i) + 4);
-    auto started = device->start(launch);
-    if (!started.ok()) fail(started.error().to_string());
-    emu::GridRun::State state;
-    do state = (*started)->advance();
-    while (state == emu::GridRun::State::yielded);
-    if (state == emu::GridRun::State::faulted) fail((*started)->fault().message);
-  }
-};
-
-uint32_t next_random(uint32_t& s) { return s = s * 1664525u + 1013904223u; }
-
-void fill(float* to, size_t count, uint32_t seed) {
-  for (size_t i = 0; i < count; ++i) to[i] = float((next_random(seed) >> 9) & 1023) / 512.0f - 1.0f;
-}
-
-enum class Kind { tiled, naive16, naive32, sgemm };
-
-void gemm(benchmark::State& state, Kind kind, uint32_t threads) {
+void gemm(benchmark::State& state, const std::string& kernel, uint32_t threads) {
   const int n = int(state.range(0));
   const size_t count = size_t(n) * n;
-  Bench bench(threads);
-  uint64_t a = bench.floats(count), b = bench.floats(count), c = bench.floats(count);
-  fill(bench.host(a, count), count, 1);
-  fill(bench.host(b, count), count, 2);
-  auto launch = [&] {
-    uint32_t t = uint32_t(n);
-    switch (kind) {
-      case Kind::tiled:
-        bench.run("tiled", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n});
-        break;
-      case Kind::naive16:
-        bench.run("naive", {(t + 15) / 16, (t + 15) / 16, 1}, {16, 16, 1}, {a, b, c}, {n, n, n});
-        break;
-      case Kind::naive32:
-        bench.run("naive", {(t + 31) / 32, (t + 7) / 8, 1}, {32, 8, 1}, {a, b, c}, {n, n, n});
-        break;
-      case Kind::sgemm:
-        bench.run("sgemm", {t / 128, t / 128, 1}, {256, 1, 1}, {a, b, c}, {n, n, n});
-        break;
-    }
-  };
+  BenchDevice device(threads);
+  uint64_t a = device.floats(count), b = device.floats(count), c = device.floats(count);
+  fill(device.host(a, count), count, 1);
+  fill(device.host(b, count), count, 2);
+  auto launch = [&] { device.launch(kernel, uint32_t(n), a, b, c); };
   launch();
-  const float *ha = bench.host(a, count), *hb = bench.host(b, count), *hc = bench.host(c, count);
+  const float *ha = device.host(a, count), *hb = device.host(b, count), *hc = device.host(c, count);
   uint32_t s = 7;
   for (int q = 0; q < 300; ++q) {
     int i = int(next_random(s) >> 8) % n, j = int(next_random(s) >> 8) % n;
@@ -132,8 +39,8 @@ void gemm(benchmark::State& state, Kind kind, uint32_t threads) {
   for (auto _ : state) launch();
   // PTX instructions a lane executes for each step of k (tiled: 3 and a share of the 34 around 16
   // steps).
-  double each = kind == Kind::tiled ? 3 + 30.0 / 16 : kind == Kind::sgemm ? 64 + 4 + 33.0 / 8 : 5.5;
-  double lanes = kind == Kind::sgemm ? double(count) / 64 : double(count);
+  double each = kernel == "tiled" ? 3 + 30.0 / 16 : kernel == "sgemm" ? 64 + 4 + 33.0 / 8 : 5.5;
+  double lanes = kernel == "sgemm" ? double(count) / 64 : double(count);
   state.counters["lane_instructions/s"] =
       benchmark::Counter(lanes * n * each, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["GFLOP/s"] =
@@ -143,13 +50,12 @@ void gemm(benchmark::State& state, Kind kind, uint32_t threads) {
 void transpose(benchmark::State& state) {
   const int n = int(state.range(0));
   const size_t count = size_t(n) * n;
-  Bench bench(1);
-  uint64_t in = bench.floats(count), out = bench.floats(count);
-  fill(bench.host(in, count), count, 1);
-  uint32_t tiles = uint32_t(n + 31) / 32;
-  auto launch = [&] { bench.run("transpose", {tiles, tiles, 1}, {32, 8, 1}, {in, out}, {n, n}); };
+  BenchDevice device(1);
+  uint64_t in = device.floats(count), out = device.floats(count);
+  fill(device.host(in, count), count, 1);
+  auto launch = [&] { device.launch("transpose", uint32_t(n), in, 0, out); };
   launch();
-  const float *hi = bench.host(in, count), *ho = bench.host(out, count);
+  const float *hi = device.host(in, count), *ho = device.host(out, count);
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j)
       if (ho[size_t(j) * n + i] != hi[size_t(i) * n + j])
@@ -171,12 +77,11 @@ int collatz(int g) {
 
 void divergent(benchmark::State& state) {
   const int n = int(state.range(0));
-  Bench bench(1);
-  uint64_t out = bench.floats(size_t(n));
-  uint32_t blocks = uint32_t(n + 255) / 256;
-  auto launch = [&] { bench.run("divergent", {blocks, 1, 1}, {256, 1, 1}, {out}, {n}); };
+  BenchDevice device(1);
+  uint64_t out = device.floats(size_t(n));
+  auto launch = [&] { device.launch("div", uint32_t(n), 0, 0, out); };
   launch();
-  const int* h = reinterpret_cast<const int*>(bench.host(out, size_t(n)));
+  const int* h = reinterpret_cast<const int*>(device.host(out, size_t(n)));
   for (int g = 0; g < n; ++g) {
     int t = g % 256, want;
     if (t >= 224) continue;  // never written
@@ -191,22 +96,21 @@ void divergent(benchmark::State& state) {
 
 // Host-side cost of a launch: checks, program look-up, one CTA of one warp.
 void launches(benchmark::State& state) {
-  Bench bench(1);
-  uint64_t out = bench.floats(1);
-  for (auto _ : state) bench.run("empty", {1, 1, 1}, {32, 1, 1}, {out}, {});
+  BenchDevice device(1);
+  uint64_t out = device.floats(1);
+  for (auto _ : state) device.run("empty", {1, 1, 1}, {32, 1, 1}, {out}, {});
 }
 
 // Decoding, per PTX instruction of the largest kernel.
 void decode(benchmark::State& state) {
-  auto parsed = ptx::parse(ptx_text(), "engine.ptx");
-  if (!parsed.ok()) fail(parsed.error().to_string());
-  const ptx::Function* f = parsed->find_function("sgemm");
+  const ptx::Module parsed = bench::must(ptx::parse(bench::ptx_text(), "engine.ptx"));
+  const ptx::Function* f = parsed.find_function("sgemm");
   emu::SymbolAddresses symbols;
-  symbols.variables.resize(parsed->variables.size());
+  symbols.variables.resize(parsed.variables.size());
   emu::DecodeOptions options;
   options.block_shape = {256, 1, 1};
   for (auto _ : state) {
-    auto program = emu::decode(*parsed, *f, symbols, options, emu::host_target());
+    auto program = emu::decode(parsed, *f, symbols, options, emu::host_target());
     if (!program.ok()) fail(program.error().to_string());
     benchmark::DoNotOptimize(program->get());
   }
@@ -218,13 +122,13 @@ void decode(benchmark::State& state) {
 }  // namespace
 
 #define TW_SIZES ->Arg(512)->Arg(1024)->Unit(benchmark::kMillisecond)
-BENCHMARK_CAPTURE(gemm, tiled, Kind::tiled, 1)->Name("tiled") TW_SIZES;
-BENCHMARK_CAPTURE(gemm, naive16, Kind::naive16, 1)->Name("naive16") TW_SIZES;
-BENCHMARK_CAPTURE(gemm, naive32, Kind::naive32, 1)->Name("naive32") TW_SIZES;
-BENCHMARK_CAPTURE(gemm, sgemm, Kind::sgemm, 1)->Name("sgemm") TW_SIZES;
+BENCHMARK_CAPTURE(gemm, tiled, "tiled", 1)->Name("tiled") TW_SIZES;
+BENCHMARK_CAPTURE(gemm, naive16, "naive16", 1)->Name("naive16") TW_SIZES;
+BENCHMARK_CAPTURE(gemm, naive32, "naive32", 1)->Name("naive32") TW_SIZES;
+BENCHMARK_CAPTURE(gemm, sgemm, "sgemm", 1)->Name("sgemm") TW_SIZES;
 BENCHMARK(transpose)->Name("transpose") TW_SIZES;
 BENCHMARK(divergent)->Name("div")->Arg(1 << 18)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(gemm, tiled_two_threads, Kind::tiled, 2)
+BENCHMARK_CAPTURE(gemm, tiled_two_threads, "tiled", 2)
     ->Name("tiled_2threads")
     ->Arg(1024)
     ->Unit(benchmark::kMillisecond)

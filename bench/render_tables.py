@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
 Standard library only.
 """
 import json
@@ -299,7 +299,15 @@ def prediction_table(_, data):
     return rows
 
 
-KINDS = {"ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def slowdown_table(_, data):
+    rows = ["| kernel | instruction set | bare, ms | counted, ms | ratio |", "|---|---|--:|--:|--:|"]
+    for r in data["rows"]:
+        kernel, n = r["name"].split("/")[:2]
+        rows.append(f"| {kernel}, n = {n} | {r['instruction_set']} | {r['bare_ms']:.2f} | {r['counted_ms']:.2f} | {r['slowdown']:.2f} |")
+    return rows
+
+
+KINDS = {"slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 
