@@ -4,7 +4,8 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown. `render_tables.py docs/transpose.md` rewrites the file; `--check` fails if it would change.
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown. `render_tables.py docs/transpose.md` rewrites the file;
+without a file it goes through README.md and docs/. `--check` fails if one would change.
 Standard library only.
 """
 import json
@@ -325,15 +326,13 @@ def render(text):
 
 def main(arguments):
     check = "--check" in arguments
+    paths = [pathlib.Path(argument) for argument in arguments if argument != "--check"]
     stale = []
-    for argument in arguments:
-        if argument == "--check":
-            continue
-        path = pathlib.Path(argument)
+    for path in paths or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         old = path.read_text()
         new = render(old)
         if old != new:
-            stale.append(argument)
+            stale.append(str(path))
             if not check:
                 path.write_text(new)
     if check and stale:
