@@ -141,7 +141,7 @@ void add_model_command(CLI::App& app) {
       "  tilewright model occupancy --threads 256 --registers 64 --shared 38KB\n"
       "  tilewright model banks --array 32x32 --access column --swizzle xor\n"
       "  tilewright model traffic gemm --m 1024 --n 1024 --k 1024 --tile 16\n"
-      "  tilewright model roofline --intensity 4 --gpu h100-sxm\n"
+      "  tilewright model roofline --intensity 4 --gpu h100\n"
       "  tilewright model devices h200");
   model->require_subcommand(1);
   add_occupancy(*model);

@@ -47,7 +47,8 @@ void add_run_command(CLI::App& app) {
       "A program is taken as nvcc made it: it must hold PTX (nvcc's default; or -gencode "
       "arch=compute_90,code=compute_90)\n"
       "and, unless linked with -cudart shared, must not be stripped.\n"
-      "Exit status: the program's own; 2 if it cannot be run, 124 after --timeout, 130 after "
+      "Exit status: the program's own; 2 if it, or a kernel that it asks nothing about, cannot be "
+      "run; 124 after --timeout, 130 after "
       "Ctrl-C.");
   auto options = std::make_shared<RunOptions>();
   add_run_options(*command, *options);

@@ -1,6 +1,7 @@
 // Error queries and versions.
 #include "cudart/api.h"
 #include "cudart/host_observer.h"
+#include "cudart/refused_launch.h"
 
 using namespace tw::cudart;
 
@@ -8,6 +9,7 @@ namespace {
 
 void asked(cudaError_t last, int code) {
   if (last == cudaSuccess) return;
+  if (last == cudaErrorNotSupported) refusal_was_asked_for();
   if (HostObserver* observer = host_observer()) observer->error_asked(code);
 }
 

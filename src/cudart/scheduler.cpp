@@ -5,6 +5,7 @@
 #include "cudart/diagnose.h"
 #include "cudart/errors.h"
 #include "cudart/host_observer.h"
+#include "cudart/refused_launch.h"
 #include "cudart/runtime.h"
 
 namespace tw::cudart {
@@ -108,6 +109,7 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
     if (observer != nullptr) observer->submitted_end();
     if (!grid) {
       complain(fmt_error("kernel cannot run", grid.error()));
+      launch_was_refused();
       return cudaErrorNotSupported;
     }
     operation.grid = std::move(*grid);

@@ -39,7 +39,7 @@ std::string cut(const std::string& text, size_t width) {
 }  // namespace
 
 std::string profile_text(const Profile& profile) {
-  if (profile.kernels.empty()) return "No kernel was launched.\n";
+  if (profile.kernels.empty()) return "No kernel has run.\n";
   std::vector<const KernelProfile*> kernels;
   for (const KernelProfile& k : profile.kernels) kernels.push_back(&k);
   std::stable_sort(kernels.begin(), kernels.end(), [](const auto* a, const auto* b) {

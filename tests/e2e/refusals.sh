@@ -175,6 +175,27 @@ expect 2 'this is a program' "$tilewright" ptx shared
 printf '__global__ void k() {}\n' >source.cu
 expect 2 'this is CUDA source' "$tilewright" ptx source.cu
 
+# A kernel that cannot run is named; the status says so unless the program asks for the error or fails by itself.
+cat >texture.cu <<'CU'
+#include <cstdio>
+__global__ void k(cudaTextureObject_t t, float* p) { *p = tex1Dfetch<float>(t, 0); }
+int main(int argc, char** argv) {
+  k<<<1, 1>>>(0, nullptr);
+  if (argc > 1 && argv[1][0] == 'a' && cudaGetLastError() != cudaErrorNotSupported) return 50;
+  if (cudaDeviceSynchronize() != cudaSuccess) return 51;
+  puts("end");
+  return argc > 1 && argv[1][0] == '7' ? 7 : 0;
+}
+CU
+for command in run 'profile --no-ptxas'; do
+  expect 2 '1 launch could not run and the program did not ask' "$tilewright" $command texture.cu
+  grep -q '^end$' out.txt || { echo "FAIL: what the program printed is lost"; failures=$((failures + 1)); }
+  grep -qE "texture.cu.*kernel cannot run: .*'tex\." err.txt || { echo "FAIL: $(cat err.txt)"; failures=$((failures + 1)); }
+  expect 0 'kernel cannot run' "$tilewright" $command texture.cu -- ask
+  expect 7 'kernel cannot run' "$tilewright" $command texture.cu -- 7
+done
+expect 1 'the kernel did not run, and nobody asked' "$tilewright" check texture.cu
+
 # Ctrl-C: where every CTA stands, status 130.
 env --default-signal=INT "$tilewright" run "$here/programs/endless.cu" >out.txt 2>err.txt &
 child=$!

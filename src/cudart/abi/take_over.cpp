@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cudart/diagnose.h"
+#include "cudart/refused_launch.h"
 #include "cudart/runtime.h"
 #include "cudart/static_runtime.h"
 #include "cudart/watch.h"
@@ -16,6 +17,7 @@ constexpr int kRefused = 2;  // as the command exits for a program that it canno
 
 [[gnu::constructor]] void take_over() {
   end_with_parent();
+  watch_exit_status();
   Dl_info self;
   if (dladdr(reinterpret_cast<const void*>(&take_over), &self) == 0) return;
   void* library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

@@ -158,7 +158,7 @@ TEST(ReadableKernel, DropsReturnTypeAndParameters) {
 
 TEST(ProfileWriters, AnEmptyProfileIsWrittenToo) {
   const Profile p = build_profile({}, h200(), {});
-  EXPECT_EQ(profile_text(p), "No kernel was launched.\n");
+  EXPECT_EQ(profile_text(p), "No kernel has run.\n");
   EXPECT_NE(profile_json(p).find("\"launches\": []"), std::string::npos);
   EXPECT_NE(profile_html(p).find("<!doctype html>"), std::string::npos);
 }

@@ -1,0 +1,21 @@
+// Kernels that cannot run here: an instruction that the engine lacks.
+//
+// As with any launch that fails, CUDA tells of it in the last error only; a later
+// cudaDeviceSynchronize is fine. A program that does not ask would print results that no kernel
+// computed and end with status 0. So its exit status becomes 2 unless it has asked
+// (cudaGetLastError, cudaPeekAtLastError, or the text of the error): a program that asks may well
+// have another kernel to fall back on.
+//
+// Tested by tests/e2e/refusals.sh.
+#pragma once
+
+namespace tw::cudart {
+
+void launch_was_refused();
+void refusal_was_asked_for();
+
+// Called when the library is loaded, before anything of the program's is: what runs at exit runs in
+// the opposite order, and the status is changed when everything else has been done.
+void watch_exit_status();
+
+}  // namespace tw::cudart
