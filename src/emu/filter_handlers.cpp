@@ -66,6 +66,27 @@ TW_INLINE bool half_written(const WrittenView& w, uint64_t address, uint32_t str
 
 // ---- shared memory ----
 
+TW_INLINE bool halves_written(const WrittenView& w, uint32_t low, uint32_t high,
+                              const LogSite& log) {
+  return half_written(w, low, log.stride, log.bytes) &&
+         half_written(w, high, log.stride, log.bytes);
+}
+
+// Lanes in steps, where some bytes of the CTA's memory have not been written.
+[[gnu::noinline]] bool warp_written(CtaFilter& f, const LogSite& log, uint32_t warp, uint32_t low,
+                                    uint32_t high) {
+  if (log.stride == 0 || log.stride == log.bytes || f.passed == nullptr)
+    return halves_written(f.written, low, high, log);
+  const uint32_t content = f.passed->content(f.written, f.bytes);
+  if (content == 0) return halves_written(f.written, low, high, log);
+  const shadow::PassedReads::Read now{content, log.site, warp, low, high};
+  shadow::PassedReads::Read& known = f.passed->at(log.site, warp);
+  if (known == now) return true;
+  if (!halves_written(f.written, low, high, log)) return false;
+  known = now;
+  return true;
+}
+
 template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
   CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
@@ -77,8 +98,8 @@ template <bool kUniform> const Op* shared_read(TW_HANDLER_ARGS) {
   if (!f.open || ((low | high) & (log.bytes - 1u)) != 0 || !f.fits(range, low, extent) ||
       !f.fits(range, high, extent) || !f.room()) [[unlikely]]
     return observe_read(op, frame, warp);
-  if (f.written.left != 0 && !(half_written(f.written, low, kUniform ? 0 : log.stride, log.bytes) &&
-                               (kUniform || half_written(f.written, high, log.stride, log.bytes))))
+  if (f.written.left != 0 &&
+      !(kUniform ? f.written.all(low, log.bytes) : warp_written(f, log, warp->index, low, high)))
       [[unlikely]]
     return observe_read(op, frame, warp);
   if (f.races) f.add(&log, warp->active, low, high, warp->index);
@@ -131,10 +152,24 @@ const Op* shared_read_lanes(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
-// Whether other threads have written any of eight neighbouring words in this epoch; `mine` is the
-// stamp of the first word's thread, the next ones follow.
+// Whether other threads have written any of `kStamped` neighbouring words in this epoch; `mine` is
+// the stamp of the first word's thread, the next ones follow.
 struct Stamps {
-#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  static constexpr uint32_t kStamped = 16;
+  __m512i old, mine, base;
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first)
+      : old(_mm512_loadu_si512(at)),
+        mine(_mm512_add_epi32(
+            _mm512_set1_epi32(int(first)),
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))),
+        base(_mm512_set1_epi32(int(base_stamp))) {}
+  TW_INLINE bool taken() const {
+    return _mm512_mask_cmpneq_epi32_mask(_mm512_cmpge_epu32_mask(old, base), old, mine) != 0;
+  }
+  TW_INLINE void put(uint32_t* at) const { _mm512_storeu_si512(at, mine); }
+#elif defined(__AVX2__)
+  static constexpr uint32_t kStamped = 8;
   __m256i old, mine, base;
   TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first)
       : old(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))),
@@ -151,6 +186,7 @@ struct Stamps {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), mine);
   }
 #else
+  static constexpr uint32_t kStamped = 8;
   const uint32_t* old;
   uint32_t first, base;
   TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first_stamp)
@@ -181,15 +217,23 @@ const Op* shared_write_unit(TW_HANDLER_ARGS) {
   if (f.races) {
     uint32_t *to_low = f.stamps + low / 4, *to_high = f.stamps + high / 4;
     const uint32_t first = f.base + warp->index * kLanes;
-    const Stamps s0(to_low, f.base, first), s1(to_low + 8, f.base, first + 8),
-        s2(to_high, f.base, first + 16), s3(to_high + 8, f.base, first + 24);
-    if (s0.taken() || s1.taken() || s2.taken() || s3.taken()) [[unlikely]]
+    bool taken = false;
+    for (uint32_t i = 0; i < kHalf; i += Stamps::kStamped)
+      taken = taken || Stamps(to_low + i, f.base, first + i).taken() ||
+              Stamps(to_high + i, f.base, first + kHalf + i).taken();
+    if (taken) [[unlikely]]
       return observe_write(op, frame, warp);
-    s0.put(to_low), s1.put(to_low + 8), s2.put(to_high), s3.put(to_high + 8);
+    for (uint32_t i = 0; i < kHalf; i += Stamps::kStamped) {
+      Stamps(to_low + i, f.base, first + i).put(to_low + i);
+      Stamps(to_high + i, f.base, first + kHalf + i).put(to_high + i);
+    }
     f.wrote(low < high ? low : high, (low < high ? high : low) + 64);
     f.add(&log, warp->active, low, high, warp->index);
   }
-  if (f.written.left != 0) f.written.set(low, 64), f.written.set(high, 64);
+  if (f.written.left != 0) {
+    f.written.set(low, 64), f.written.set(high, 64);
+    if (f.passed != nullptr) f.passed->wrote();
+  }
   TW_NEXT;
 }
 
@@ -268,9 +312,11 @@ const Op* shared_write_lanes(TW_HANDLER_ARGS) {
     f.wrote(least, most + bytes);
     log_lanes(f, log, a, offset, warp);
   }
-  if (f.written.left != 0)
+  if (f.written.left != 0) {
     for (uint32_t left = warp->active; left != 0; left &= left - 1)
       f.written.set(a[__builtin_ctz(left)] + offset, bytes);
+    if (f.passed != nullptr) f.passed->wrote();
+  }
   TW_NEXT;
 }
 
@@ -321,6 +367,15 @@ TW_INLINE bool half_tagged(const CtaFilter& f, const CtaFilter::Site& s, uint64_
   return note_global(f, s, {low, high, site.group, warp->index, log.bytes, log.write, together});
 }
 
+// What is noted has not been accessed before, mostly: the data come from afar while it is noted.
+TW_INLINE void fetch(const CtaFilter::Site& s, uint64_t low, uint64_t high, bool write) {
+  const char* at = reinterpret_cast<const char*>(s.low + uint64_t(s.bias));
+  if (write)
+    __builtin_prefetch(at + low, 1), __builtin_prefetch(at + high, 1);
+  else
+    __builtin_prefetch(at + low), __builtin_prefetch(at + high);
+}
+
 enum class Shape { uniform, steps };
 
 template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
@@ -345,6 +400,7 @@ template <Shape kShape> const Op* global_read(TW_HANDLER_ARGS) {
     if (kShape == Shape::uniform ? warp->active != kFullMask : !together && stride != log.bytes)
         [[unlikely]]
       return observe_read(op, frame, warp);
+    fetch(s, low, high, false);
     if (!noted(f, op, warp, low, high, together)) return observe_read(op, frame, warp);
   }
   TW_NEXT;
@@ -395,7 +451,10 @@ const Op* global_write_unit(TW_HANDLER_ARGS) {
       (((low + s.low) | (high + s.low)) & (bytes - 1u)) != 0 || a[kHalf - 1] - a[0] != reach ||
       a[kLanes - 1] - a[kHalf] != reach) [[unlikely]]
     return observe_write(op, frame, warp);
-  if (!s.always && !noted(f, op, warp, low, high, false)) return observe_write(op, frame, warp);
+  if (!s.always) {
+    fetch(s, low, high, true);
+    if (!noted(f, op, warp, low, high, false)) return observe_write(op, frame, warp);
+  }
   TW_NEXT;
 }
 
@@ -416,7 +475,8 @@ const Op* filter_row(TW_HANDLER_ARGS) {
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t* b = reinterpret_cast<const uint32_t*>(frame + op->b);
   const SharedRange* ranges = f.row_ranges + 2 * row.index;
-  if (!f.open || f.log_end - f.log < 2 || !row_passes(f, row.a, ranges[0], a[0], a[kHalf]) ||
+  if (!f.open || (f.races && f.log_end - f.log < 2) ||
+      !row_passes(f, row.a, ranges[0], a[0], a[kHalf]) ||
       !row_passes(f, row.b, ranges[1], b[0], b[kHalf])) [[unlikely]]
     TW_GO(op + 2);
   if (f.races) {

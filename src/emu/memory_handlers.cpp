@@ -520,26 +520,40 @@ template <AddressForm kA, AddressForm kB, bool kFiltered> struct GlobalDot {
       reach = (kHalf - 1) * 4;
       if (addresses[h + kHalf - 1] - addresses[h] != reach) return nullptr;
     }
-    if constexpr (kFiltered) {
-      const shadow::CtaFilter& filter = *warp->cta->observer->filter;
-      const shadow::CtaFilter::Site& site = filter.sites[number];
-      const uint64_t at = first - site.low;
-      if (at > site.span || at + reach > site.span) return nullptr;
-      if (!site.always) {
-        const uint32_t tag = *filter.tag;
-        if (site.tags[at >> shadow::kLineShift] != tag) return nullptr;
-        if (kForm == AddressForm::unit && site.tags[(at + reach) >> shadow::kLineShift] != tag)
-          return nullptr;
-      }
-      return reinterpret_cast<const uint8_t*>(first + uint64_t(site.bias));
-    } else {
-      SiteCache& cache = warp->sites[number];
-      if (first - cache.low > cache.span || first - cache.low + reach > cache.span) {
-        if (!locate(warp, number, first, 4) || first - cache.low + reach > cache.span)
-          return nullptr;
-      }
-      return reinterpret_cast<const uint8_t*>(first + uint64_t(cache.bias));
+    SiteCache& cache = warp->sites[number];
+    if (first - cache.low > cache.span || first - cache.low + reach > cache.span) {
+      if (!locate(warp, number, first, 4) || first - cache.low + reach > cache.span) return nullptr;
     }
+    return reinterpret_cast<const uint8_t*>(first + uint64_t(cache.bias));
+  }
+  // The same for both halves, if no checker needs to see the access. What has to hold is gathered
+  // and branched on once: it nearly always does.
+  struct Places {
+    const uint8_t *low, *high;
+    uint64_t bad;  // 0: both are places
+  };
+  template <AddressForm kForm>
+  TW_INLINE static Places filtered(const shadow::CtaFilter& filter, uint32_t number,
+                                   const uint64_t* addresses, int64_t offset) {
+    constexpr bool kOne = kForm == AddressForm::uniform, kUnit = kForm == AddressForm::unit;
+    constexpr uint64_t kReach = kUnit ? (kHalf - 1) * 4 : 0;
+    const shadow::CtaFilter::Site& site = filter.sites[number];
+    const uint64_t low = addresses[0] + uint64_t(offset);
+    const uint64_t high = kOne ? low : addresses[kHalf] + uint64_t(offset);
+    const uint64_t at = low - site.low, at_high = high - site.low, last = site.span - kReach;
+    uint64_t bad = ((low | high) & 3) | (at | at_high | (last - at) | (last - at_high)) >> 63;
+    if constexpr (kUnit)
+      bad |= ((addresses[kHalf - 1] - addresses[0]) ^ kReach) |
+             ((addresses[kLanes - 1] - addresses[kHalf]) ^ kReach);
+    if (bad == 0 && !site.always) {
+      const uint32_t tag = *filter.tag;
+      auto other = [&](uint64_t byte) { return site.tags[byte >> shadow::kLineShift] ^ tag; };
+      bad = other(at);
+      if constexpr (!kOne) bad |= other(at_high);
+      if (kUnit && ((at | at_high) & 63) != 0) bad |= other(at + kReach) | other(at_high + kReach);
+    }
+    return {reinterpret_cast<const uint8_t*>(low + uint64_t(site.bias)),
+            reinterpret_cast<const uint8_t*>(high + uint64_t(site.bias)), bad};
   }
   template <AddressForm kForm>
   TW_INLINE static FloatVector term(const uint8_t* at, uint32_t vector) {
@@ -553,12 +567,22 @@ template <AddressForm kA, AddressForm kB, bool kFiltered> struct GlobalDot {
     const GlobalPair* pair = static_cast<const GlobalPair*>(op->extra);
     const uint64_t* a = reinterpret_cast<const uint64_t*>(frame + op->a);
     const uint64_t* b = reinterpret_cast<const uint64_t*>(frame + op->b);
-    const uint8_t* a0 = place<kA>(warp, op->site, a, pair->a_offset, 0);
-    const uint8_t* b0 = place<kB>(warp, pair->b_site, b, pair->b_offset, 0);
-    const uint8_t* a1 = kOneA ? a0 : place<kA>(warp, op->site, a, pair->a_offset, kHalf);
-    const uint8_t* b1 = kOneB ? b0 : place<kB>(warp, pair->b_site, b, pair->b_offset, kHalf);
-    if (!a0 || !a1 || !b0 || !b1) [[unlikely]]
-      return apart(op, frame, warp);
+    const uint8_t *a0, *a1, *b0, *b1;
+    if constexpr (kFiltered) {
+      const shadow::CtaFilter& filter = *warp->cta->observer->filter;
+      const Places pa = filtered<kA>(filter, op->site, a, pair->a_offset);
+      const Places pb = filtered<kB>(filter, pair->b_site, b, pair->b_offset);
+      if ((pa.bad | pb.bad) != 0) [[unlikely]]
+        return apart(op, frame, warp);
+      a0 = pa.low, a1 = pa.high, b0 = pb.low, b1 = pb.high;
+    } else {
+      a0 = place<kA>(warp, op->site, a, pair->a_offset, 0);
+      b0 = place<kB>(warp, pair->b_site, b, pair->b_offset, 0);
+      a1 = kOneA ? a0 : place<kA>(warp, op->site, a, pair->a_offset, kHalf);
+      b1 = kOneB ? b0 : place<kB>(warp, pair->b_site, b, pair->b_offset, kHalf);
+      if (!a0 || !a1 || !b0 || !b1) [[unlikely]]
+        return apart(op, frame, warp);
+    }
     constexpr uint32_t kPart = kHalf / kVectorFloats;
     const float* c = reinterpret_cast<const float*>(frame + op->c);
     FloatVector low[kPart], high[kPart];

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace tw::shadow {
 
@@ -37,6 +38,22 @@ struct WrittenView {
     const uint64_t* at = bits + offset / 64;
     if ((~at[0] & (mask << shift)) != 0) return false;
     return shift + count <= 64 || (~at[1] & (mask >> (64 - shift))) == 0;
+  }
+  // The bytes that are missing, a bit each; `count` <= 32.
+  uint32_t missing(uint64_t offset, uint32_t count) const {
+    const uint32_t shift = uint32_t(offset % 64);
+    const uint64_t* at = bits + offset / 64;
+    uint64_t missing = ~at[0] >> shift;
+    if (shift + count > 64) missing |= ~at[1] << (64 - shift);
+    return uint32_t(missing & ((1ull << count) - 1));
+  }
+  // Takes bytes back, a bit each, 32 at most.
+  void unset(uint64_t offset, uint32_t bytes) {
+    for (; bytes != 0; bytes &= bytes - 1) {
+      const uint64_t byte = offset + uint32_t(__builtin_ctz(bytes)), bit = 1ull << byte % 64;
+      left += (bits[byte / 64] & bit) != 0;
+      bits[byte / 64] &= ~bit;
+    }
   }
   void set(uint64_t offset, uint32_t count) {
     const uint64_t mask = count == 64 ? ~0ull : (1ull << count) - 1;
@@ -84,6 +101,33 @@ struct SharedRange {
   int64_t low = 0, high = 0;  // high: past the end
 };
 
+// Reads of shared memory with unwritten bytes in it (a padded tile) repeat themselves from CTA to
+// CTA. A read by a warp that was found to be of written bytes only stands here, with a number for the
+// content of `written`; the same read with the same content is such a read, too.
+class PassedReads {
+ public:
+  struct Read {
+    uint32_t content = 0, site = 0, warp = 0, low = 0, high = 0;
+    bool operator==(const Read&) const = default;
+  };
+  // Something has been written.
+  void wrote() { content_ = 0, reads_ = 0; }
+  // The content's number; 0: not known, and not worth the time while writes and reads alternate.
+  uint32_t content(const WrittenView& written, uint32_t bytes) {
+    if (content_ != 0 || ++reads_ < kReads + bytes / 4096) return content_;
+    return number(written, bytes);
+  }
+  Read& at(uint32_t site, uint32_t warp) { return reads_passed_[(site * 31 + warp) % kEntries]; }
+
+ private:
+  static constexpr uint32_t kEntries = 256, kReads = 4;
+  uint32_t number(const WrittenView& written, uint32_t bytes);
+  uint32_t content_ = 0, reads_ = 0;  // since the last write
+  uint32_t known_number_ = 0;
+  std::vector<uint64_t> known_;  // the content that has this number
+  Read reads_passed_[kEntries];
+};
+
 // Of one CTA.
 struct CtaFilter {
   // ---- shared memory ----
@@ -100,6 +144,7 @@ struct CtaFilter {
   const uint32_t* offsets_begin = nullptr;
   const uint32_t* times = nullptr;  // clocks, by warp
   WrittenView written;
+  PassedReads* passed = nullptr;  // nullptr: nobody asks what is initialised
 
   // ---- global memory ----
   struct Site {
@@ -115,8 +160,8 @@ struct CtaFilter {
   Races* detector = nullptr;
   const CtaOrder* order = nullptr;
 
-  bool room() const { return log != log_end; }
-  bool room_for_offsets() const { return log != log_end && offsets != offsets_end; }
+  bool room() const { return !races || log != log_end; }
+  bool room_for_offsets() const { return !races || (log != log_end && offsets != offsets_end); }
   void add(const LogSite* what, uint32_t lanes, uint32_t low, uint32_t high, uint32_t warp) {
     *log++ = {what, lanes, low, high, times[warp], uint16_t(warp), true};
   }

@@ -26,6 +26,19 @@ void Lines::reset(uint64_t bytes) {
   next_ = 1;
 }
 
+void Lines::unfold(uint64_t number) {
+  const uint32_t t = tags_[number] & ~kWhole;
+  const uint32_t e = (t & ~127u) | (t >> 4 & 7) << 4 | (t >> 1 & 3);
+  Line& l = lines_[number];
+  collapse(l);  // whatever it held is of earlier launches
+  if (t & 1) {
+    l.write = e;
+  } else {
+    l.read[0] = e;
+    l.words[0] = 0xffff;
+  }
+}
+
 uint32_t Lines::new_blocks(uint32_t count) {
   if (next_ % kChunk + count > kChunk) next_ = (next_ / kChunk + 1) * kChunk;
   const uint32_t number = next_;

@@ -176,7 +176,7 @@ void Order::clear() {
   index_.clear();
   objects_.clear();
   retired_.clear();
-  ++generation_;
+  tick(), tick();
 }
 
 uint32_t Order::find(uint64_t object) {
@@ -236,7 +236,7 @@ void Order::acquire(CtaOrder& c, uint32_t thread, Acquired a) {
   View v = have ? *have : View{};
   CtaOrder::add(v.remote, a);
   c.set_view(thread, std::make_shared<const View>(std::move(v)));
-  ++generation_;
+  tick();
 }
 
 void Order::fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide) {

@@ -133,11 +133,14 @@ class Order {
   void retire(uint32_t cta) {
     if (cta >= retired_.size()) retired_.resize(cta + 1);
     retired_[cta] = true;
-    ++generation_;
+    tick();
   }
   bool retired(uint32_t cta) const { return cta < retired_.size() && retired_[cta]; }
-  // Ticks with every acquire that may have ordered CTAs, and with every end of a launch.
+  // Ticks with every acquire that may have ordered CTAs, and twice with every end of a launch. 0 and
+  // 1 are never a generation.
   const uint32_t& generation() const { return generation_; }
+  static constexpr uint32_t kLastGeneration = 0x7fffffff;  // the clock stands still
+  void restart_generations() { generation_ = 2; }
 
  private:
   struct Entry {
@@ -158,7 +161,8 @@ class Order {
 
   std::unordered_map<uint64_t, uint32_t> index_;
   std::vector<Object> objects_;
-  uint32_t generation_ = 1;
+  void tick() { generation_ += generation_ != kLastGeneration; }
+  uint32_t generation_ = 2;
   std::vector<bool> retired_;
 };
 

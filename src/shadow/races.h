@@ -187,7 +187,7 @@ class Races {
   bool begin_access();
   bool note_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a, uint32_t lanes,
                  uint32_t words, const WrittenView* written);
-  static bool unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes);
+  bool unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes);
   void line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lanes,
                   const WrittenView* written);
   void tag(Lines& lines, uint64_t number, const WrittenView* written);
@@ -204,6 +204,7 @@ class Races {
   Order order_;
   RecordLog records_;
   uint32_t generation_ = 0, generation_first_ = 0;
+  uint32_t launch_ = 1;  // Lines: below this launch's generations
   bool left_out_ = false;
 };
 

@@ -35,8 +35,13 @@ static_assert(uint64_t{RecordLog::kMost} * 128 <= kSaturated,
 
 bool Races::launch_end() {
   order_.clear();
+  bool more = records_.restart();
+  if (order_.generation() > Order::kLastGeneration / 2) {
+    order_.restart_generations();
+    more = false;
+  }
   generation_ = order_.generation();
-  const bool more = records_.restart();
+  launch_ = generation_ - 1;
   generation_first_ = records_.first();
   return more;
 }
@@ -45,7 +50,7 @@ void Races::each_noted(
     Lines& lines, const std::function<void(uint64_t offset, uint32_t bytes, const Record&)>& take) {
   const uint32_t first = records_.first();
   for (uint64_t number = 0; number < lines.count(); ++number) {
-    const Line& l = lines.line(number);
+    const Line& l = lines.line(number, launch_);
     const uint64_t begin = number << kLineShift;
     if (l.cells & Lines::kActive) {
       if (l.read[0] < first) continue;
@@ -69,7 +74,7 @@ void Races::each_noted(
 
 // False: there is no room for more records.
 bool Races::begin_access() {
-  if (records_.full()) {
+  if (records_.full() || order_.generation() == Order::kLastGeneration) {
     left_out_ = true;
     return false;
   }
@@ -91,7 +96,7 @@ bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const Noted
   auto line = [&](uint64_t offset, uint32_t bytes, uint32_t lanes) {
     const uint64_t number = offset >> kLineShift;
     if (n.write)
-      lines.untag(number);
+      lines.untag(number, launch_);
     else if (written != nullptr && !written->all(offset, bytes))
       return false;
     if (!note_line(x, lines, number, a, lanes, lanes_mask(uint32_t(offset % 64 / 4), bytes / 4),
@@ -105,6 +110,22 @@ bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const Noted
     return line(n.low, n.bytes, 0 << 2 | kSpread) && line(n.high, n.bytes, 16 << 2 | kSpread);
   }
   const uint32_t log2_bytes = uint32_t(__builtin_ctz(n.bytes)), log2_words = log2_bytes - 2;
+  if (((n.low | n.high) & 63) == 0) {
+    // Each half-warp has whole lines to itself. Mostly nobody has accessed them in this launch.
+    const uint32_t first = records_.first(), per_line = 64 >> log2_bytes;
+    for (uint32_t lane = 0; lane < 32; lane += per_line) {
+      const uint64_t offset = (lane < 16 ? n.low : n.high) + (uint64_t{lane & 15} << log2_bytes);
+      const uint64_t number = offset >> kLineShift;
+      if (!lines.fresh(number, launch_, first) ||
+          (!n.write && written != nullptr && !written->all(offset, 64))) {
+        if (!line(offset, 64, lanes_in_steps(lane, 0, log2_words))) return false;
+        continue;
+      }
+      lines.note_whole(number, x.number(a), lane, log2_words, n.write);
+      if (n.write && written != nullptr) written->set(offset, 64);
+    }
+    return true;
+  }
   const uint32_t run = n.high == n.low + 16 * n.bytes ? 32 : 16;  // lanes that follow one another
   for (uint32_t lane = 0; lane < 32;) {
     const uint32_t in_run = lane & (run - 1);
@@ -118,7 +139,9 @@ bool Races::note_global(const CtaFilter::Site& s, const CtaOrder& c, const Noted
   return true;
 }
 
-bool note_global(const CtaFilter& filter, const CtaFilter::Site& s, const NotedAccess& n) {
+// One function: most of what kernels that move data are checked by.
+[[gnu::flatten]] bool note_global(const CtaFilter& filter, const CtaFilter::Site& s,
+                                  const NotedAccess& n) {
   return filter.detector->note_global(s, *filter.order, n);
 }
 
@@ -126,7 +149,7 @@ void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
                           const WrittenView* written) {
   if (a.type != AccessType::read)
     for (uint32_t left = a.lanes; left != 0; left &= left - 1)
-      lines.untag(a.offsets[__builtin_ctz(left)] >> kLineShift);
+      lines.untag(a.offsets[__builtin_ctz(left)] >> kLineShift, launch_);
   if (!begin_access()) return;
   Context x{records_, c, true};
   for (uint32_t left = a.lanes; left != 0;) {
@@ -166,7 +189,7 @@ void Races::access_global(Lines& lines, const CtaOrder& c, const WarpAccess& a,
 
 // Whether nobody has written these bytes in this launch.
 bool Races::unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes) {
-  const Line& l = lines.line(offset >> kLineShift);
+  const Line& l = lines.line(offset >> kLineShift, launch_);
   const uint32_t first = x.records.first();
   if (!(l.cells & Lines::kActive)) return l.write >> 7 < first;
   const uint32_t shift = Lines::shift(l);
@@ -179,7 +202,7 @@ bool Races::unwritten(Context& x, Lines& lines, uint64_t offset, uint32_t bytes)
 // Lanes access some words of a line. False: the line needs cells.
 bool Races::note_line(Context& x, Lines& lines, uint64_t number, const WarpAccess& a,
                       uint32_t lanes, uint32_t words, const WrittenView* written) {
-  Line& l = lines.line(number);
+  Line& l = lines.line(number, launch_);
   const uint32_t first = x.records.first(), all = lanes_mask(0, lines.words(number));
   const CtaOrder& order = x.order;
   if (l.cells & Lines::kActive) {
@@ -246,7 +269,7 @@ bool Races::note_line(Context& x, Lines& lines, uint64_t number, const WarpAcces
 void Races::line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t lanes,
                        const WrittenView* written) {
   const uint64_t number = a.offsets[__builtin_ctz(lanes)] >> kLineShift;
-  Line& l = lines.line(number);
+  Line& l = lines.line(number, launch_);
   lines.expand(l, x.records.first());
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const uint32_t lane = uint32_t(__builtin_ctz(left));
@@ -261,7 +284,7 @@ void Races::line_cells(Context& x, Lines& lines, const WarpAccess& a, uint32_t l
 
 // Sets the line's tag if loads of it need no further note.
 void Races::tag(Lines& lines, uint64_t number, const WrittenView* written) {
-  const Line& l = lines.line(number);
+  const Line& l = lines.line(number, launch_);
   if (written != nullptr && written->left != 0 &&
       !written->all(number << kLineShift,
                     uint32_t(std::min<uint64_t>(64, lines.bytes() - (number << kLineShift)))))

@@ -33,6 +33,15 @@ void spread(const Logged& e, const std::vector<uint32_t>& offsets, uint32_t* add
 
 }  // namespace
 
+uint32_t PassedReads::number(const WrittenView& written, uint32_t bytes) {
+  const size_t words = bytes / 64 + 1;
+  if (known_.size() != words || !std::equal(known_.begin(), known_.end(), written.bits)) {
+    known_.assign(written.bits, written.bits + words);
+    ++known_number_;
+  }
+  return content_ = known_number_;
+}
+
 void Races::shared_begin(Shared& s, uint32_t cta, uint32_t threads, uint64_t bytes) {
   if (!s.records.restart()) s.cells.forget();
   s.order.begin(cta, threads);
