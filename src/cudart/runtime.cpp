@@ -81,6 +81,7 @@ cudaError_t Runtime::context(int ordinal, Context*& context) {
   if (ordinal < 0 || ordinal >= int(contexts_.size())) return cudaErrorInvalidDevice;
   if (!contexts_[size_t(ordinal)]) {
     emu::DeviceOptions options;
+    options.ordinal = uint32_t(ordinal);
     options.threads = settings_.threads;
     options.memory_bytes = settings_.device_memory;
     options.order_any = settings_.order_any;

@@ -36,6 +36,7 @@ struct Allocation {
   uint64_t id = 0;          // increases; never reused
   std::string label;        // variable name, or empty
   uint8_t* host = nullptr;  // where the bytes lie in this process
+  uint32_t device = 0;      // whose memory it is: DeviceOptions::ordinal
 };
 
 // ---- launches ----------------------------------------------------------------------------------
@@ -126,6 +127,7 @@ class GridRun {
 };
 
 struct DeviceOptions {
+  uint32_t ordinal = 0;       // for messages
   uint32_t threads = 0;       // host threads for CTAs; 0: all cores
   uint64_t memory_bytes = 0;  // 0: what the spec says, bounded by the host's
   std::string target;         // instruction set of the handlers ("avx2"); empty: the best there is

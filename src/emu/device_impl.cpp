@@ -16,7 +16,8 @@ Result<std::unique_ptr<Device>> Device::create(const model::DeviceSpec& spec,
   uint64_t bytes = options.memory_bytes != 0 ? options.memory_bytes
                    : spec.memory_bytes != 0  ? spec.memory_bytes
                                              : uint64_t{16} << 30;
-  Result<std::unique_ptr<MemoryMap>> memory = MemoryMap::create(bytes, options.observers);
+  Result<std::unique_ptr<MemoryMap>> memory =
+      MemoryMap::create(bytes, options.observers, options.ordinal);
   if (!memory.ok()) return memory.error();
   const Target* target = &host_target();
   if (!options.target.empty()) {

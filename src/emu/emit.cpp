@@ -392,6 +392,14 @@ class Emitter {
       site->result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     }
     site->group = group_of(ir, *site);
+    bool follows = false;  // what is copied from local memory: no filter sees that
+    if (kind != AccessKind::atomic) {
+      const Site& s = p_.sites[ir.site];
+      site->used_bytes = s.function->instructions[s.instruction].used_bytes;
+      site->copied = d_.copied[size_t(&ir - d_.code.data())];
+      for (const uint32_t value : site->copied)
+        follows = follows || (value != kNoCopy && p_.copied[value].local);
+    }
     shadow::LogSite& log = site->log;
     log.site = ir.site;
     log.bytes = site->bytes;
@@ -399,7 +407,7 @@ class Emitter {
     Op observe = op;
     observe.run = observe_access_handler(kind);
     if (observes(kObserveFiltered) && kind != AccessKind::atomic && site->ordering == isa::kWeak &&
-        key.space != AccessSpace::local) {
+        key.space != AccessSpace::local && !follows) {
       FilterKey filter;
       filter.store = log.write;
       filter.shared = key.space == AccessSpace::shared;
@@ -711,7 +719,7 @@ Status emit(Decoding& d) {
 Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function,
                                         const SymbolAddresses& symbols,
                                         const DecodeOptions& options, const Target& target) {
-  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {},
+  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {}, {},
              {},     {},       {},      {},      {}};
   d.program->module = &module;
   d.program->function = &function;
@@ -721,6 +729,7 @@ Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Fu
   build_flow(d);
   analyse(d);
   allocate(d);
+  if (options.observed & kObserveAccesses) find_copies(d);
   if (Status s = emit(d); !s.ok()) return s.error();
   return std::move(d.program);
 }

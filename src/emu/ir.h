@@ -115,6 +115,8 @@ struct Decoding {
   std::vector<std::vector<uint64_t>> live_in;  // per block, bit set over registers
   uint32_t special[16];                        // cached special registers (lower)
   std::vector<uint32_t> lane_init_registers;   // registers of Program::lane_inits, in order
+  // By instruction and element of a load or store: index into Program::copied, or kNoCopy.
+  std::vector<std::array<uint32_t, 4>> copied;
 
   uint32_t new_register(uint8_t bytes) {
     IrRegister r;
@@ -132,6 +134,7 @@ void simplify(Decoding& d);
 void build_flow(Decoding& d);
 void analyse(Decoding& d);
 void allocate(Decoding& d);
+void find_copies(Decoding& d);
 Status emit(Decoding& d);
 
 }  // namespace tw::emu

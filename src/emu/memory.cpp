@@ -49,10 +49,12 @@ bool map_twice(void* first, void* second, uint64_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity, ObserverSource* observers) {
+Result<std::unique_ptr<MemoryMap>> MemoryMap::create(uint64_t capacity, ObserverSource* observers,
+                                                     uint32_t device) {
   std::unique_ptr<MemoryMap> map(new MemoryMap);
   map->observers_ = observers;
   map->capacity_ = capacity;
+  map->device_ = device;
   map->window_bytes_ = round_up(capacity, kPage) + (uint64_t{1} << 30);
   auto reserve = [&](int protection) {
     return mmap(nullptr, map->window_bytes_, protection,
@@ -95,6 +97,7 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
   Allocation a;
   a.bytes = bytes;
   a.kind = kind;
+  a.device = device_;
   a.label = std::move(label);
   if (kind == AllocationKind::host) {
     void* p = nullptr;
@@ -164,6 +167,7 @@ Status MemoryMap::register_host(void* pointer, uint64_t bytes) {
   a.host = static_cast<uint8_t*>(pointer);
   a.bytes = bytes;
   a.kind = AllocationKind::host;
+  a.device = device_;
   a.label = "registered";
   a.id = next_id_++;
   auto next = live_.lower_bound(a.address);

@@ -24,7 +24,8 @@ class MemoryMap {
  public:
   // `observers`, if any, hears of every allocation, whoever makes it.
   static Result<std::unique_ptr<MemoryMap>> create(uint64_t capacity,
-                                                   ObserverSource* observers = nullptr);
+                                                   ObserverSource* observers = nullptr,
+                                                   uint32_t device = 0);
   ~MemoryMap();
 
   Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind, std::string label = {});
@@ -41,6 +42,7 @@ class MemoryMap {
   bool in_window(uint64_t address) const { return address - window_ < window_bytes_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const;
+  uint32_t device() const { return device_; }
 
  private:
   MemoryMap() = default;
@@ -52,6 +54,7 @@ class MemoryMap {
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, Allocation> live_;  // by address
   std::map<uint64_t, uint64_t> holes_;   // free ranges of the window: address -> bytes
+  uint32_t device_ = 0;
   uint64_t window_ = 0, window_bytes_ = 0;
   uint8_t* data_ = nullptr;  // bytes of window_ + x lie at data_ + x
   uint8_t* mapped_data_ = nullptr;

@@ -15,6 +15,7 @@
 // Tested by tests/unit/emu/observer_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -66,7 +67,12 @@ struct AccessSite {
   bool result_used = true;           // atomics: the old value goes somewhere
   bool address_uniform = false;      // one scalar address slot
   bool value_uniform =
-      false;            // stores of one element: one scalar value slot; loads: scalar destination
+      false;  // stores of one element: one scalar value slot; loads: scalar destination
+  // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).
+  uint32_t used_bytes = ~0u;
+  // By element, indices into Program::copied, or kNoCopy: a load's values that are only copied; a
+  // store's that are such copies.
+  std::array<uint32_t, 4> copied{kNoCopy, kNoCopy, kNoCopy, kNoCopy};
   shadow::LogSite log;  // stride: where the addresses are even over half-warps
 };
 

@@ -71,6 +71,15 @@ struct Block {
 
 struct RowFilter;  // observer.h
 
+// What a load brings only to be stored elsewhere (copies.cpp).
+struct CopiedValue {
+  uint32_t site = 0;              // of the load
+  uint8_t offset = 0, bytes = 4;  // in what it loads
+  bool local = false;             // from local memory, perhaps
+  int32_t low = 0, high = 4;      // the larger copy that it is a part of, from this value's address
+};
+inline constexpr uint32_t kNoCopy = ~0u;
+
 struct Program {
   const ptx::Module* module = nullptr;
   const ptx::Function* function = nullptr;
@@ -99,6 +108,7 @@ struct Program {
   bool schedule_dependent = false;
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
   std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered
+  std::vector<CopiedValue> copied;           // kObserveAccesses
   uint32_t registers = 0;                    // estimate: 32-bit registers live at once
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };

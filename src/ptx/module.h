@@ -129,11 +129,14 @@ struct Instruction {
   uint32_t line = 0;  // in the PTX text, 1-based
   uint32_t column = 0;
   uint32_t location = kNone;  // index into Function::locations: the `.loc` in force, or kNone
+  // Loads: which of the bytes loaded the program uses, a bit each (.pragma "used_bytes_mask N").
+  uint32_t used_bytes = kAllBytes;
+  static constexpr uint32_t kAllBytes = 0xffffffff;
 
   // Equality ignores the place in the PTX text.
   bool operator==(const Instruction& o) const {
     return opcode == o.opcode && modifiers == o.modifiers && operands == o.operands &&
-           guard == o.guard && location == o.location;
+           guard == o.guard && location == o.location && used_bytes == o.used_bytes;
   }
   std::string spelling() const;  // "ld.global.nc.f32"
 };

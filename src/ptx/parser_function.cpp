@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <iterator>
+#include <utility>
 
 #include "ptx/parser_state.h"
 
@@ -59,6 +61,7 @@ bool Parser::function(Linkage link) {
     return expect(';', "after the declaration");
   }
   location_ = kNone;
+  used_bytes_ = Instruction::kAllBytes;
   // New maps: clear() takes time by the largest function so far.
   if (!location_index_.empty()) decltype(location_index_)().swap(location_index_);
   if (!latest_location_.empty()) decltype(latest_location_)().swap(latest_location_);
@@ -170,7 +173,7 @@ bool Parser::body_directive() {
   if (accept_directive("pragma")) {
     do {
       if (token_.kind != TokenKind::string) return unexpected("a string after .pragma");
-      function_->pragmas.emplace_back(token_.text);
+      if (!used_bytes_pragma(token_.text)) function_->pragmas.emplace_back(token_.text);
       advance();
     } while (accept(','));
     return expect(';', "after .pragma");
@@ -185,6 +188,20 @@ bool Parser::body_directive() {
         fmt::format(".{} variables inside a body are not supported: move it to module level",
                     token_.text));
   return unexpected("an instruction, a label or one of .reg .param .shared .local .loc .pragma");
+}
+
+// "used_bytes_mask N" is about the load that follows; others are hints to ptxas for the function.
+bool Parser::used_bytes_pragma(std::string_view text) {
+  constexpr std::string_view kName = "used_bytes_mask ";
+  if (!text.starts_with(kName)) return false;
+  text.remove_prefix(kName.size());
+  const int base = text.starts_with("0x") ? 16 : 10;
+  if (base == 16) text.remove_prefix(2);
+  uint32_t mask = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask, base);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  used_bytes_ = mask;
+  return true;
 }
 
 bool Parser::registers() {
@@ -291,6 +308,7 @@ bool Parser::instruction() {
   ins.line = token_.line;
   ins.column = token_.column;
   ins.location = location_;
+  ins.used_bytes = std::exchange(used_bytes_, Instruction::kAllBytes);
   if (accept('@')) {
     Guard guard;
     guard.negated = accept('!');

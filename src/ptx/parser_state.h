@@ -184,6 +184,7 @@ class Parser {
   bool statement();
   bool body_directive();
   bool registers();
+  bool used_bytes_pragma(std::string_view text);
   bool label_statement();
   bool branch_targets(const Token& name);
   bool call_prototype(const Token& name);
@@ -255,6 +256,7 @@ class Parser {
   std::unordered_map<RawLocation, uint32_t, RawLocationHash>
       latest_location_;  // by file, line and column alone
   uint32_t location_ = kNone;
+  uint32_t used_bytes_ = Instruction::kAllBytes;  // of the next instruction
   std::string debug_str_;
   std::unordered_map<uint32_t, uint64_t> debug_labels_;  // name id -> offset in debug_str_
 };

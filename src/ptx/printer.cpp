@@ -421,6 +421,8 @@ void print_body(std::string& out, const Module& m, const Function& f, const Pref
     const Instruction& ins = f.instructions[i];
     if (ins.location != location && ins.location != kNone) locations.print(ins.location);
     location = ins.location;
+    if (ins.used_bytes != Instruction::kAllBytes)
+      write(out, "  .pragma \"used_bytes_mask {}\";\n", ins.used_bytes);
     out += "  ";
     print_instruction(out, m, f, ins);
     out += '\n';

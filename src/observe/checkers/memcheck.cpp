@@ -32,6 +32,11 @@ bool beside_allocation(const emu::MemoryMap& memory, uint64_t address) {
   return a && a->address - kNear <= address && address < a->address + a->bytes + kNear;
 }
 
+// Where something lies that begins so many bytes behind the end of something else.
+std::string past_end(uint64_t bytes) {
+  return bytes == 0 ? "just past the end" : fmt::format("{} bytes past the end", bytes);
+}
+
 const char* verb(AccessKind k) {
   return k == AccessKind::read ? "read" : k == AccessKind::write ? "write" : "atomic access";
 }
@@ -77,10 +82,9 @@ void CheckSession::memcheck_array(const emu::Access& a, const SharedBounds& arra
   count("oob-shared", Severity::error, site, 1, 1, [&](Finding& f) {
     const std::string& name = array.array;
     const std::string where =
-        address < array.low ? fmt::format("{} bytes before '{}'", array.low - address, name)
-        : address >= array.high
-            ? fmt::format("{} bytes past the end of '{}'", address - array.high, name)
-            : fmt::format("across the end of '{}'", name);
+        address < array.low     ? fmt::format("{} bytes before '{}'", array.low - address, name)
+        : address >= array.high ? fmt::format("{} of '{}'", past_end(address - array.high), name)
+                                : fmt::format("across the end of '{}'", name);
     f.message = fmt::format("{} of {} bytes {}, in the shared memory of another variable",
                             verb(a.site.kind), bytes, where);
     f.allocation = fmt::format("'{}' has {} bytes at {:#x} of the block's shared memory", name,
@@ -122,8 +126,8 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
           past < 0
               ? fmt::format("{} of {} bytes {} bytes before the start of {} memory",
                             verb(a.site.kind), bytes, -past, shared ? "shared" : "local")
-              : fmt::format("{} of {} bytes at offset {}, {} bytes past the end of {} memory",
-                            verb(a.site.kind), bytes, address, past, shared ? "shared" : "local");
+              : fmt::format("{} of {} bytes at offset {}, {} of {} memory", verb(a.site.kind),
+                            bytes, address, past_end(uint64_t(past)), shared ? "shared" : "local");
       if (shared) {
         const uint64_t dynamic = now_->launch.dynamic_shared_bytes;
         f.allocation = fmt::format("the block has {} bytes of shared memory: {} static, {} dynamic",
@@ -155,6 +159,27 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
     });
     return;
   }
+  // Of another device?
+  const Shadow* foreign = find_shadow(address);
+  const uint32_t here = a.cta.state.memory->device();
+  if (foreign != nullptr && foreign->allocation.device != here) {
+    const emu::Allocation& m = foreign->allocation;
+    count("oob-global", Severity::error, site, 1, 1, [&](Finding& f) {
+      f.message = fmt::format(
+          "{} of {} bytes of the memory of device {} by a kernel on device {}, which has no access "
+          "to it",
+          verb(a.site.kind), bytes, m.device, here);
+      f.allocation =
+          fmt::format("{} bytes into {} of device {}", address - m.address, name_of(m), m.device);
+      f.advice = fmt::format(
+          "call cudaDeviceEnablePeerAccess({}, 0) after cudaSetDevice({}), or copy the data with "
+          "cudaMemcpyPeer",
+          m.device, here);
+      fill(f);
+      if (foreign->allocated) f.sites.push_back(host_site(*foreign->allocated, "allocated"));
+    });
+    return;
+  }
   if (!a.cta.state.memory->in_window(address) && !a.cta.state.memory->find(address) &&
       mapped(address) && !beside_allocation(*a.cta.state.memory, address)) {
     count("host-access", Severity::error, site, 0, 1, [&](Finding& f) {
@@ -179,7 +204,7 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
       if (address < near->address)
         text = fmt::format("{} bytes before {}", near->address - address, name_of(*near));
       else if (address >= near->address + near->bytes)
-        text = fmt::format("{} bytes past the end of {}", address - (near->address + near->bytes),
+        text = fmt::format("{} of {}", past_end(address - (near->address + near->bytes)),
                            name_of(*near));
       else
         text = fmt::format("its last {} bytes reach past the end of {}",

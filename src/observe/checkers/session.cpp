@@ -338,6 +338,8 @@ void CheckSession::cta_begin(emu::Cta& cta) {
     s->shared_written.reset(bytes);
     s->local_written.reset(cta.local_bytes * cta.warps.size() * emu::kLanes);
     filter.written = s->shared_written.view;
+    s->passed.wrote();
+    filter.passed = &s->passed;
   }
   filter.sites = now_->filters.data();
   filter.tag = &races_.order().generation();
@@ -345,6 +347,7 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   filter.order = &s->shared.order;
   filter.ranges = now_->ranges.data();
   filter.row_ranges = now_->row_ranges.data();
+  s->carried.clear();
   s->waiting.assign(cta.warps.size(), {});
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;

@@ -167,8 +167,17 @@ class CheckSession final : public emu::ObserverSource {
   struct BarrierPhase {
     uint32_t arrived_threads = 0, waiting_threads = 0, required = 0, site = 0;
   };
+  // Bytes that nobody has written, of a value that a warp's lanes copy (emu::CopiedValue).
+  struct CarriedUnwritten {
+    uint32_t lanes = 0;               // that have such bytes
+    uint32_t alone = 0;               // of those: no other byte of the larger copy is written
+    uint8_t bytes[emu::kLanes] = {};  // a bit each
+    uint64_t from[emu::kLanes] = {};  // address
+  };
   struct CtaState {
     shadow::Races::Shared shared;
+    std::unordered_map<uint64_t, CarriedUnwritten> carried;  // by warp and Program::copied
+    shadow::PassedReads passed;
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
@@ -253,6 +262,10 @@ class CheckSession final : public emu::ObserverSource {
   void memcheck_lane(const emu::Access& a, emu::AccessSpace space, uint32_t lane, uint64_t address);
   void racecheck(Resolved& r);
   void initcheck(Resolved& r);
+  void load_copies(const Resolved& r, const shadow::WrittenView& written, uint64_t base);
+  void store_copies(const Resolved& r, shadow::WrittenView* local, uint64_t base);
+  void uninitialised(const Resolved& r, emu::AccessSpace space, uint32_t site, uint32_t bytes,
+                     uint32_t lanes, const uint64_t* address);
   void on_race(const shadow::Race& race);
 
   void partial_barrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,

@@ -12,6 +12,8 @@
 // expect: stack: error uninit-local @pop
 // expect: columns: error uninit-local @column
 // expect: switched: error uninit-local @switched
+// expect: by_value: error uninit-local @by_value
+// expect: particles: error uninit-global @tile_of_particles
 #include "planted.h"
 
 namespace PLANTED {
@@ -155,6 +157,51 @@ __global__ void switched(const int* in, int* out) {
 }
 void switched_case() { switched<<<1, 32>>>(indices(), device_array<int>(32)); }
 
+// Structs with padding, which is copied and never written; that is no mistake.
+
+// By value: the element that was left out comes along, and is used by the function called.
+struct Neighbours {
+  char kind;
+  int index[3];
+};
+__device__ __noinline__ int neighbour(Neighbours n, int i) {
+  return n.index[i] + n.kind;  // @by_value
+}
+__global__ void by_value(const int* in, int* out) {
+  Neighbours n;
+  n.kind = char(in[0]);
+  for (int i = 0; i < BUG(2, 3); ++i) n.index[(in[i] + i) % 3] = in[8 + i];
+  out[threadIdx.x] = neighbour(n, int(threadIdx.x) % 3);
+}
+void by_value_case() { by_value<<<1, 32>>>(indices(), device_array<int>(32)); }
+
+// A tile of structs.
+struct Particle {
+  char kind;
+  double weight;
+  int cell;
+};
+__global__ void place_particles(Particle* p, int n) {
+  const int i = int(threadIdx.x);
+  if (i >= n) return;
+  p[i].kind = 1;
+  p[i].weight = 2.0;
+  p[i].cell = i;
+}
+__global__ void weigh(const Particle* p, double* out) {
+  __shared__ Particle tile[64];
+  tile[threadIdx.x] = p[threadIdx.x];  // @tile_of_particles
+  __syncthreads();
+  const Particle mine = tile[63 - threadIdx.x];
+  out[threadIdx.x] = mine.weight * mine.cell;
+}
+void particles_case() {
+  Particle* p = nullptr;
+  cudaMalloc(&p, 64 * sizeof(Particle));
+  place_particles<<<1, 64>>>(p, BUG(60, 64));
+  weigh<<<1, 64>>>(p, device_array<double>(64));
+}
+
 int program(const char* only) {
   return run_cases({{"accumulate", accumulate_case},
                     {"half_copied", half_copied_case},
@@ -167,7 +214,9 @@ int program(const char* only) {
                     {"partly", partly_case},
                     {"stack", stack_case},
                     {"columns", columns_case},
-                    {"switched", switched_case}},
+                    {"switched", switched_case},
+                    {"by_value", by_value_case},
+                    {"particles", particles_case}},
                    only);
 }
 

@@ -323,6 +323,23 @@ TEST(Bodies, EmptyStatementsCommentsPragmas) {
   EXPECT_THAT(m.functions[0].pragmas, ElementsAre("nounroll"));
 }
 
+TEST(Bodies, UsedBytesOfALoad) {
+  const Module m = body(R"(
+  .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  .pragma "used_bytes_mask 1";
+  ld.global.u32 %r1, [%rd1];
+  ld.global.u32 %r2, [%rd1+4];
+  .pragma "used_bytes_mask 0xf";
+  ld.global.u32 %r2, [%rd1+8];
+  .pragma "used_bytes_mask many";
+)");
+  const Function& f = m.functions[0];
+  EXPECT_EQ(f.instructions[0].used_bytes, 1u);
+  EXPECT_EQ(f.instructions[1].used_bytes, Instruction::kAllBytes);
+  EXPECT_EQ(f.instructions[2].used_bytes, 15u);
+  EXPECT_THAT(f.pragmas, ElementsAre("used_bytes_mask many"));
+}
+
 TEST(Bodies, SharedAndLocalVariables) {
   const Module m = body(R"(
   .local .align 16 .b8 depot[16]; .shared .v2 .f32 s[4][2], t; .extern .shared .b8 dyn[];
