@@ -5,7 +5,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <mutex>
 
 #include "cudart/host_observer.h"
 #include "cudart/runtime.h"
@@ -13,13 +15,46 @@
 namespace tw::cudart {
 namespace {
 
-struct sigaction previous, previous_trap;
+// The program's own handlers of a signal, in the order in which they were put in place.
+struct Handlers {
+  static constexpr uint32_t kMost = 8;
+  struct sigaction own[kMost];
+  std::atomic<uint32_t> count = 0;
+
+  void add(const struct sigaction& a) {
+    const uint32_t n = count.load(std::memory_order_relaxed);
+    own[n < kMost ? n : kMost - 1] = a;
+    if (n < kMost) count.store(n + 1, std::memory_order_release);
+  }
+};
+Handlers segv_handlers, trap_handlers;
+std::mutex handlers_mutex;
 #if defined(__x86_64__)
 constexpr greg_t kTrapFlag = 1 << 8;
 #endif
 
+// A handler that was put over ours may call ours in turn, with the same context: then the one before
+// it is meant. The context's link, which signals do not use, says how often that has happened.
+ucontext_t nested[Handlers::kMost];
+uint32_t depth_of(const void* machine_context) {
+  const ucontext_t* link = static_cast<const ucontext_t*>(machine_context)->uc_link;
+  for (uint32_t d = 0; d < Handlers::kMost; ++d)
+    if (link == &nested[d]) return d + 1;
+  return 0;
+}
+
 // Calls the program's own handler, if it has one; true where it ignores the signal, too.
-bool passed_on(const struct sigaction& own, int number, siginfo_t* info, void* machine_context) {
+bool passed_on(const Handlers& handlers, int number, siginfo_t* info, void* machine_context) {
+  const uint32_t depth = depth_of(machine_context);
+  const uint32_t count = handlers.count.load(std::memory_order_acquire);
+  if (depth >= count) return false;
+  struct Link {
+    ucontext_t*& link;
+    ucontext_t* const before = link;
+    ~Link() { link = before; }
+  } marked{static_cast<ucontext_t*>(machine_context)->uc_link};
+  marked.link = &nested[depth];
+  const struct sigaction& own = handlers.own[count - 1 - depth];
   if (own.sa_flags & SA_SIGINFO) {
     if (own.sa_sigaction == nullptr) return false;
     own.sa_sigaction(number, info, machine_context);
@@ -57,7 +92,7 @@ void on_trap(int number, siginfo_t* info, void* machine_context) {
     return;
   }
 #endif
-  if (!passed_on(previous_trap, number, info, machine_context)) {
+  if (!passed_on(trap_handlers, number, info, machine_context)) {
     signal(SIGTRAP, SIG_DFL);
     raise(SIGTRAP);
   }
@@ -66,7 +101,7 @@ void on_trap(int number, siginfo_t* info, void* machine_context) {
 void on_segv(int number, siginfo_t* info, void* machine_context) {
   // The process is about to end, and the fault came from the program's code, not from within a call
   // of ours: looking at the tables and formatting into a buffer is safe enough here.
-  if (info->si_code > 0 && in_device_window(info->si_addr)) {
+  if (info->si_code > 0 && in_device_window(info->si_addr) && depth_of(machine_context) == 0) {
     if (goes_on(info->si_addr, machine_context)) return;
     char text[400];
     const auto located = locate(info->si_addr);
@@ -102,21 +137,33 @@ void on_segv(int number, siginfo_t* info, void* machine_context) {
       (void)ignored;
     }
   }
-  if (passed_on(previous, number, info, machine_context)) return;
+  if (passed_on(segv_handlers, number, info, machine_context)) return;
   signal(SIGSEGV, SIG_DFL);  // the access is repeated on return, and ends the process
 }
 
 }  // namespace
 
-void install_host_fault_handler() {
+namespace {
+
+// Puts `ours` in front of whatever handles the signal now.
+void put_first(int number, void (*ours)(int, siginfo_t*, void*), Handlers& handlers) {
+  std::lock_guard lock(handlers_mutex);
+  struct sigaction now = {};
+  sigaction(number, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == ours) return;
+  handlers.add(now);
   struct sigaction action = {};
-  action.sa_sigaction = on_segv;
+  action.sa_sigaction = ours;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, &previous);
-  if (host_observer() == nullptr) return;
-  action.sa_sigaction = on_trap;
-  sigaction(SIGTRAP, &action, &previous_trap);
+  sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+void install_host_fault_handler() {
+  put_first(SIGSEGV, on_segv, segv_handlers);
+  if (host_observer() != nullptr) put_first(SIGTRAP, on_trap, trap_handlers);
 }
 
 }  // namespace tw::cudart

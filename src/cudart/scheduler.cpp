@@ -4,6 +4,7 @@
 
 #include "cudart/diagnose.h"
 #include "cudart/errors.h"
+#include "cudart/host_fault.h"
 #include "cudart/host_observer.h"
 #include "cudart/refused_launch.h"
 #include "cudart/runtime.h"
@@ -104,7 +105,10 @@ cudaError_t Scheduler::submit(Stream& stream, const Command& command) {
       Lock lock(mutex_);
       launch.id = next_launch_++;
     }
-    if (observer != nullptr) observer->submitted(stream.id, kind_of(stream));
+    if (observer != nullptr) {
+      install_host_fault_handler();
+      observer->submitted(stream.id, kind_of(stream));
+    }
     Result<std::unique_ptr<emu::GridRun>> grid = stream.context->start(launch);
     if (observer != nullptr) observer->submitted_end();
     if (!grid) {

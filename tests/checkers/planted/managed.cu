@@ -4,6 +4,11 @@
 // expect: part: error race-global @tail @late_read
 // expect: refill: error race-global @sum_up @refill
 // expect: wrong_stream: error race-global @scale @other_stream
+// expect: own_handler: error race-global @scale @handled_read
+#include <unistd.h>
+
+#include <csignal>
+
 #include "planted.h"
 
 namespace PLANTED {
@@ -85,11 +90,26 @@ void wrong_stream_case() {
   cudaStreamDestroy(b);
 }
 
+// The program has a handler for its own faults, put in place after the first CUDA call.
+void own_handler_case() {
+  float* a = managed_array<float>(1024);
+  struct sigaction own = {}, before;
+  own.sa_handler = [](int) { _exit(99); };
+  sigaction(SIGSEGV, &own, &before);
+  scale<<<4, 256>>>(a, 1024);
+  BUG(, cudaDeviceSynchronize());
+  seen = a[700];  // @handled_read
+  cudaDeviceSynchronize();
+  sigaction(SIGSEGV, &before, nullptr);
+  cudaFree(a);
+}
+
 int program(const char* only) {
   return run_cases({{"reads", reads_case},
                     {"part", part_case},
                     {"refill", refill_case},
-                    {"wrong_stream", wrong_stream_case}},
+                    {"wrong_stream", wrong_stream_case},
+                    {"own_handler", own_handler_case}},
                    only);
 }
 
