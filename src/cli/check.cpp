@@ -87,6 +87,7 @@ Result<int> check(const CheckCommand& command) {
                                         reports ? Output::on_stderr : Output::shown);
   if (!checked) return checked.error();
   report::CheckResult& result = checked->result;
+  result.program = command.run.program;
   for (uint32_t schedule = 1; schedule < command.schedules; ++schedule) {
     Prepared again = *prepared;
     again.environment.emplace_back("TILEWRIGHT_SCHEDULE", std::to_string(schedule));
@@ -115,6 +116,10 @@ Result<int> check(const CheckCommand& command) {
     fmt::print(stderr, "{}", report::findings_text(result, options));
   }
   if (left_out != 0) fmt::print(stderr, "tilewright: {} suppressed\n", left_out);
+  for (const report::Suppression& r : *rules)
+    if (!r.used)
+      fmt::print(stderr, "tilewright: {}:{}: '{} {} {}' suppressed nothing\n", command.suppressions,
+                 r.line, r.kind, r.kernel, r.site);
   if (!checked->complete)
     fmt::print(stderr,
                "tilewright: the program did not come to its end, or made no CUDA call: nothing "
@@ -123,8 +128,9 @@ Result<int> check(const CheckCommand& command) {
     if (const Result<Unit> r = write_file(command.json, report::findings_json(result)); !r)
       return r.error();
   if (!command.sarif.empty())
-    if (const Result<Unit> r =
-            write_file(command.sarif, report::findings_sarif(result, TILEWRIGHT_VERSION));
+    if (const Result<Unit> r = write_file(
+            command.sarif,
+            report::findings_sarif(result, TILEWRIGHT_VERSION, std::filesystem::current_path()));
         !r)
       return r.error();
   const bool found = std::any_of(result.findings.begin(), result.findings.end(), report::counts);
@@ -165,6 +171,12 @@ void add_check_command(CLI::App& app) {
       "  tilewright check gemm.cu --print-suppressions > known.txt; tilewright check gemm.cu "
       "--suppressions known.txt\n"
       "\n"
+      "Suppressions: a line each, 'kind kernel site', patterns with * and ?: the kernel by its "
+      "mangled name (- is the host program), the site as file:line; # begins a comment. For "
+      "example "
+      "'race-shared *gemm* gemm.cu:23'. --print-suppressions writes such lines. More in "
+      "docs/checkers/README.md.\n"
+      "\n"
       "Findings go to stderr; notes do not change the exit status.\n"
       "Exit status: the program's own when nothing was found, otherwise --error-exitcode; 2 if it "
       "cannot be run.");
@@ -194,7 +206,7 @@ void add_check_command(CLI::App& app) {
   command
       ->add_option("--max-findings", options->max_findings,
                    "Keep so many different findings at most")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
   command
       ->add_option("--error-exitcode", options->error_exitcode,
@@ -209,7 +221,7 @@ void add_check_command(CLI::App& app) {
   command->add_option("--json", options->json, "Write the findings as JSON; - is stdout");
   command->add_option("--sarif", options->sarif, "Write the findings as SARIF 2.1.0; - is stdout");
   command->add_option("--suppressions", options->suppressions,
-                      "Leave out what this file names: a line each, 'kind kernel site'");
+                      "Leave out what this file names (the format is below)");
   command->add_flag("--print-suppressions", options->print_suppressions,
                     "Print the suppressions of all findings instead of the findings");
   command->add_option("--color", options->color, "auto, always or never")

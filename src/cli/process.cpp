@@ -50,7 +50,8 @@ std::vector<std::string> environment_of_child(Environment added) {
 
 void redirect(posix_spawn_file_actions_t& actions, Output output) {
   if (output == Output::dropped)
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    for (const int number : {STDOUT_FILENO, STDERR_FILENO})
+      posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_WRONLY, 0);
   else if (output == Output::on_stderr)
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
 }

@@ -33,12 +33,9 @@ struct FindingSite {
   bool operator==(const FindingSite&) const = default;
 };
 
-// kind: oob-global oob-shared oob-local use-after-free misaligned | race-shared race-global |
-// uninit-shared uninit-global uninit-local | barrier-divergence invalid-sync deadlock |
-// host-access invalid-free leak api-error kernel-fault | incomplete-check
 struct Finding {
-  uint64_t id = 0;  // in the order of first occurrence
-  std::string kind;
+  uint64_t id = 0;   // in the order of first occurrence
+  std::string kind;  // kinds.h
   Severity severity = Severity::error;
   std::string kernel;      // mangled; empty: the host program
   std::string message;     // one sentence: what happened
@@ -60,6 +57,7 @@ struct CheckSummary {
 struct CheckResult {
   std::vector<Finding> findings;
   CheckSummary checked;
+  std::string program{};  // as the user named it
 };
 
 std::string_view severity_word(Severity s);

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 
+#include "report/kinds.h"
+
 namespace tw::report {
 namespace {
 
@@ -101,10 +103,8 @@ std::string_view severity_word(Severity s) {
 }
 
 std::string_view tool_of(std::string_view kind) {
-  if (kind.starts_with("race-") || kind == "incomplete-check") return "racecheck";
-  if (kind.starts_with("uninit-")) return "initcheck";
-  if (kind == "barrier-divergence" || kind == "invalid-sync" || kind == "deadlock")
-    return "synccheck";
+  for (const FindingKind& k : finding_kinds())
+    if (k.name == kind) return k.tool;
   return "memcheck";
 }
 
@@ -184,8 +184,16 @@ std::string findings_text(const CheckResult& result, const FindingsTextOptions& 
     if (!f->advice.empty()) out += fmt::format("      = help: {}\n", f->advice);
     out += '\n';
   }
-  if (without_host_lines) out += "note: compile with -g to see the lines of the host program\n";
-  if (without_lines) out += "note: compile with -lineinfo to see source lines instead of PTX\n";
+  if (without_lines || without_host_lines) {
+    const char* flags = !without_lines ? "-g" : !without_host_lines ? "-lineinfo" : "-g -lineinfo";
+    out += fmt::format(
+        "note: the program holds no source lines of its {}. Compile it again with `nvcc {}` "
+        "(CMake: "
+        "-DCMAKE_CUDA_FLAGS=\"{}\"), or give `tilewright check` the .cu file: it compiles with "
+        "both\n",
+        without_lines ? (without_host_lines ? "kernels and host code" : "kernels") : "host code",
+        flags, flags);
+  }
   return out + "tilewright: " + checked_line(result) + "\n";
 }
 
@@ -232,22 +240,23 @@ Result<std::vector<Suppression>> parse_suppressions(std::string_view text,
       return Error{
           "a suppression is 'kind kernel site', for example: race-shared *gemm* kernel.cu:12", file,
           number};
-    rules.push_back({words[0], words[1], words[2]});
+    rules.push_back({words[0], words[1], words[2], number});
   }
   return rules;
 }
 
-bool suppressed(const Finding& f, const std::vector<Suppression>& rules) {
-  for (const Suppression& r : rules) {
+bool suppressed(const Finding& f, std::vector<Suppression>& rules) {
+  bool any = false;
+  for (Suppression& r : rules) {
     if (!matches(r.kind, f.kind)) continue;
     if (!matches(r.kernel, f.kernel.empty() ? "-" : f.kernel)) continue;
     if (r.site == "*" || std::any_of(f.sites.begin(), f.sites.end(), [&](const FindingSite& s) {
           return matches(r.site, site_text(s)) ||
                  matches("*/" + r.site, fmt::format("{}:{}", s.file, s.line));
         }))
-      return true;
+      r.used = any = true;
   }
-  return false;
+  return any;
 }
 
 std::string suppression_for(const Finding& f) {

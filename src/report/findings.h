@@ -32,9 +32,11 @@ std::function<std::optional<std::string>(const std::string&, uint32_t)> source_f
 
 // ---- files ----
 
-inline constexpr int kFindingsVersion = 1;
+inline constexpr int kFindingsSchema = 2;  // rises when a key changes its meaning or goes
 std::string findings_json(const CheckResult& result);
-std::string findings_sarif(const CheckResult& result, std::string_view tool_version);
+// `folder`: the absolute path that files are named relative to, as far as they lie in it.
+std::string findings_sarif(const CheckResult& result, std::string_view tool_version,
+                           const std::string& folder);
 
 // ---- pipe: one JSON object a record, in lines that a pipe takes whole ----
 //
@@ -79,9 +81,11 @@ void add_schedule(CheckResult& all, const CheckResult& other);
 // `#` starts a comment.
 struct Suppression {
   std::string kind, kernel, site;
+  uint32_t line = 0;  // of the file
+  bool used = false;  // some finding was left out by it
 };
 Result<std::vector<Suppression>> parse_suppressions(std::string_view text, const std::string& file);
-bool suppressed(const Finding& finding, const std::vector<Suppression>& rules);
+bool suppressed(const Finding& finding, std::vector<Suppression>& rules);  // marks those used
 std::string suppression_for(const Finding& finding);
 
 std::string demangle(const std::string& name);

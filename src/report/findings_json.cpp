@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <climits>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "report/findings.h"
+#include "report/kinds.h"
 
 namespace tw::report {
 namespace {
@@ -17,8 +21,10 @@ using Json = nlohmann::ordered_json;
 Json json_of(const Finding& f) {
   Json sites = Json::array();
   for (const FindingSite& s : f.sites) {
-    Json site = {
-        {"file", s.file}, {"line", s.line}, {"role", s.role}, {"instruction", s.instruction}};
+    Json site = {{"file", s.file},
+                 {"line", s.line},
+                 {"role", s.role},
+                 {s.host ? "call" : "ptx", s.instruction}};
     if (s.host) {
       Json stack = Json::array();
       for (const HostFrame& h : s.stack)
@@ -31,7 +37,8 @@ Json json_of(const Finding& f) {
           {"kind", f.kind},
           {"tool", tool_of(f.kind)},
           {"severity", severity_word(f.severity)},
-          {"kernel", f.kernel},
+          {"kernel", demangle(f.kernel)},
+          {"mangled", f.kernel},
           {"message", f.message},
           {"advice", f.advice},
           {"first", f.where},
@@ -73,15 +80,16 @@ Finding finding_of(const Json& j) {
   f.severity = severity == "error"     ? Severity::error
                : severity == "warning" ? Severity::warning
                                        : Severity::note;
-  f.kernel = j.value("kernel", "");
+  f.kernel = j.value("mangled", "");
   f.message = j.value("message", "");
   f.advice = j.value("advice", "");
   f.where = j.value("first", "");
   f.allocation = j.value("allocation", "");
   f.count = j.value("count", uint64_t{1});
   for (const Json& s : j.value("sites", Json::array())) {
-    FindingSite site{s.value("file", ""), s.value("line", 0u), s.value("instruction", ""),
-                     s.value("role", ""), s.contains("stack")};
+    const bool host = s.contains("stack");
+    FindingSite site{s.value("file", ""), s.value("line", 0u), s.value(host ? "call" : "ptx", ""),
+                     s.value("role", ""), host};
     for (const Json& h : s.value("stack", Json::array()))
       site.stack.push_back({h.value("file", ""), h.value("line", 0u), h.value("function", "")});
     f.sites.push_back(std::move(site));
@@ -94,37 +102,74 @@ Finding finding_of(const Json& j) {
 std::string findings_json(const CheckResult& result) {
   Json findings = Json::array();
   for (const Finding& f : result.findings) findings.push_back(json_of(f));
-  return dump({{"schema", "tilewright.check"},
-               {"version", kFindingsVersion},
+  return dump({{"schema", kFindingsSchema},
+               {"command", "check"},
+               {"program", result.program},
                {"checked", json_of(result.checked)},
                {"findings", findings}},
               2) +
          "\n";
 }
 
-std::string findings_sarif(const CheckResult& result, std::string_view tool_version) {
-  Json results = Json::array(), rules = Json::array();
-  std::vector<std::string> kinds;
+namespace {
+
+// As SARIF wants it: relative to a folder that has a name, or absolute.
+Json artifact(const std::string& file, const std::string& folder) {
+  namespace fs = std::filesystem;
+  const fs::path path = fs::path(file).lexically_normal();
+  auto uri = [](const std::string& text) {
+    std::string out;
+    for (const unsigned char c : text)
+      out += std::isalnum(c) || std::strchr("-._~/+@", c) != nullptr ? std::string(1, char(c))
+                                                                     : fmt::format("%{:02X}", c);
+    return out;
+  };
+  const fs::path inside = path.is_relative() ? path : path.lexically_relative(folder);
+  if (!inside.empty() && *inside.begin() != "..")
+    return {{"uri", uri(inside.string())}, {"uriBaseId", "SRCROOT"}};
+  const fs::path absolute = path.is_relative() ? (folder / path).lexically_normal() : path;
+  return {{"uri", "file://" + uri(absolute.string())}};
+}
+
+Json text_of(std::string_view text) { return {{"text", text}}; }
+
+Json sarif_rules() {
+  Json rules = Json::array();
+  for (const FindingKind& k : finding_kinds())
+    rules.push_back({{"id", k.name},
+                     {"name", k.name},
+                     {"shortDescription", text_of(k.brief)},
+                     {"fullDescription", text_of(k.meaning)},
+                     {"help", text_of(fmt::format("{} More: docs/checkers/{}.md", k.help, k.tool))},
+                     {"properties", {{"tags", Json::array({k.tool, "cuda"})}}}});
+  return rules;
+}
+
+}  // namespace
+
+std::string findings_sarif(const CheckResult& result, std::string_view tool_version,
+                           const std::string& folder) {
+  Json results = Json::array(), rules = sarif_rules();
   for (const Finding& f : result.findings) {
-    if (std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end()) {
-      kinds.push_back(f.kind);
-      rules.push_back(
-          {{"id", f.kind},
-           {"shortDescription", {{"text", std::string(tool_of(f.kind)) + ": " + f.kind}}}});
-    }
-    auto place = [](const std::string& file, uint32_t line, const std::string& text) {
-      Json l = {{"physicalLocation", {{"artifactLocation", {{"uri", file}}}}},
-                {"message", {{"text", text}}}};
+    auto place = [&](const std::string& file, uint32_t line, const std::string& text) {
+      Json l = {{"physicalLocation", {{"artifactLocation", artifact(file, folder)}}},
+                {"message", text_of(text)}};
       if (line != 0) l["physicalLocation"]["region"] = {{"startLine", line}};
       return l;
     };
     auto location = [&](const FindingSite& s) { return place(s.file, s.line, s.role); };
     Json r = {{"ruleId", f.kind},
               {"level", severity_word(f.severity)},
-              {"message", {{"text", f.message + ". " + f.advice + "."}}},
+              {"message", text_of(f.message + ". " + f.advice + ".")},
               {"occurrenceCount", std::max<uint64_t>(1, f.count)}};
+    for (size_t i = 0; i < rules.size(); ++i)
+      if (rules[i]["id"] == f.kind) r["ruleIndex"] = i;
     Json locations = Json::array(), related = Json::array();
     if (!f.sites.empty()) locations.push_back(location(f.sites[0]));
+    if (!f.kernel.empty() && !locations.empty())
+      locations[0]["logicalLocations"] = Json::array({{{"fullyQualifiedName", demangle(f.kernel)},
+                                                       {"decoratedName", f.kernel},
+                                                       {"kind", "function"}}});
     for (size_t i = 1; i < f.sites.size(); ++i) related.push_back(location(f.sites[i]));
     r["locations"] = locations;
     if (!related.empty()) r["relatedLocations"] = related;
@@ -134,7 +179,7 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
       Json frames = Json::array();
       for (const HostFrame& h : s.stack)
         frames.push_back({{"location", place(h.file, h.line, h.function)}});
-      stacks.push_back({{"message", {{"text", s.role}}}, {"frames", frames}});
+      stacks.push_back({{"message", text_of(s.role)}, {"frames", frames}});
     }
     if (!stacks.empty()) r["stacks"] = stacks;
     results.push_back(r);
@@ -142,6 +187,9 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
   const Json driver = {{"name", "tilewright"}, {"version", tool_version}, {"rules", rules}};
   Json run;
   run["tool"]["driver"] = driver;
+  Json root = artifact(folder + "/", "/nowhere");
+  root["description"] = text_of("where `tilewright check` was started");
+  run["originalUriBaseIds"]["SRCROOT"] = root;
   run["results"] = results;
   Json sarif;
   sarif["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";

@@ -73,7 +73,7 @@ int main(void) {
   expect(finding.site_count == 1 && strcmp(finding.sites[0].file, "scale.ptx") == 0, "its site");
   expect(strcmp(finding.kernel, "scale") == 0 && finding.count == 1, "its kernel and count");
   expect(tw_engine_finding(engine, 2, &finding) == TW_ENGINE_INVALID_ARGUMENT, "no third finding");
-  expect(strstr(tw_engine_findings_json(engine), "\"schema\": \"tilewright.check\"") != NULL,
+  expect(strstr(tw_engine_findings_json(engine), "\"command\": \"check\"") != NULL,
          "JSON");
   expect(tw_engine_free(engine, address) == TW_ENGINE_OK, "free");
   expect(tw_engine_free(engine, address) == TW_ENGINE_INVALID_ARGUMENT, "a second free is refused");

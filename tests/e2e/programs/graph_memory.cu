@@ -2,14 +2,8 @@
 // stream, memory that outlives a launch, and what a launch refuses.
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 constexpr int kCount = 256;
 

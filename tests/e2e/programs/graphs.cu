@@ -1,14 +1,8 @@
 // A captured graph with a fork and a join, launched several times; an explicit one, updated.
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 __global__ void add(int* p, int value) { p[threadIdx.x] += value; }
 

@@ -2,14 +2,8 @@
 // reset, and starts anew once both have been.
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 __managed__ int both = 40;
 __device__ int own = 0;

@@ -2,14 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 __managed__ int counter = 40;
 __device__ int table[4] = {1, 2, 3, 4};

@@ -2,14 +2,8 @@
 // that both use, a __managed__ variable among it; peer access.
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 constexpr int kCount = 1024;
 __device__ int offset = 7;

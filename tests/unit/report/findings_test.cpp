@@ -8,6 +8,8 @@
 #include <climits>
 #include <nlohmann/json.hpp>
 
+#include "report/kinds.h"
+
 namespace tw::report {
 namespace {
 
@@ -55,17 +57,68 @@ TEST(Findings, TextShowsBothSourceLinesAndWhatWasChecked) {
 
 TEST(Findings, JsonAndSarifHoldSitesAndCounts) {
   const auto json = nlohmann::json::parse(findings_json(example()));
-  EXPECT_EQ(json["version"], kFindingsVersion);
+  EXPECT_EQ(json["schema"], kFindingsSchema);
+  EXPECT_EQ(json["findings"][1]["kernel"], "gemm(float*)");
+  EXPECT_EQ(json["findings"][1]["mangled"], "_Z4gemmPf");
   EXPECT_EQ(json["findings"][1]["sites"][1]["line"], 23);
   EXPECT_EQ(json["findings"][1]["count"], 7);
   EXPECT_EQ(json["checked"]["launches"], 3);
-  const auto sarif = nlohmann::json::parse(findings_sarif(example(), "1.0"));
+  const auto sarif = nlohmann::json::parse(findings_sarif(example(), "1.0", "/code/us/project"));
   const auto& result = sarif["runs"][0]["results"][1];
   EXPECT_EQ(sarif["version"], "2.1.0");
   EXPECT_EQ(result["level"], "error");
   EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 21);
   EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"],
             "dir/gemm.cu");
+  EXPECT_EQ(result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "gemm(float*)");
+  EXPECT_EQ(sarif["runs"][0]["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///code/us/project/");
+}
+
+// Code hosts show a finding at its file only if it is named relative to the repository.
+TEST(Findings, SarifNamesFilesRelativeToTheFolder) {
+  CheckResult r = example();
+  auto place = [&](const std::string& file) {
+    r.findings[1].sites[0].file = file;
+    return nlohmann::json::parse(
+        findings_sarif(r, "1.0", "/code/us/project"))["runs"][0]["results"][1]["locations"][0]
+                                                     ["physicalLocation"]["artifactLocation"];
+  };
+  for (const char* inside : {"src/a b.cu", "./src/a b.cu", "/code/us/project/src/a b.cu"}) {
+    EXPECT_EQ(place(inside)["uri"], "src/a%20b.cu") << inside;
+    EXPECT_EQ(place(inside)["uriBaseId"], "SRCROOT") << inside;
+  }
+  for (const char* outside : {"../x.cu", "/code/us/x.cu"}) {
+    EXPECT_EQ(place(outside)["uri"], "file:///code/us/x.cu") << outside;
+    EXPECT_FALSE(place(outside).contains("uriBaseId")) << outside;
+  }
+}
+
+TEST(Findings, EveryKindHasARuleOfItsTool) {
+  CheckResult r;
+  for (const FindingKind& k : finding_kinds()) {
+    Finding f;
+    f.kind = k.name;
+    r.findings.push_back(f);
+  }
+  const auto run = nlohmann::json::parse(findings_sarif(r, "1.0", "/"))["runs"][0];
+  ASSERT_EQ(run["results"].size(), finding_kinds().size());
+  for (const auto& result : run["results"]) {
+    const auto& rule = run["tool"]["driver"]["rules"][result["ruleIndex"].get<size_t>()];
+    EXPECT_EQ(rule["id"], result["ruleId"]);
+    EXPECT_EQ(rule["properties"]["tags"][0], tool_of(result["ruleId"].get<std::string>()));
+    for (const char* text : {"shortDescription", "fullDescription", "help"})
+      EXPECT_GT(rule[text]["text"].get<std::string>().size(), 8u) << rule["id"];
+  }
+}
+
+TEST(Findings, TheNoteAboutMissingLinesNamesTheFlags) {
+  CheckResult r = example();
+  EXPECT_THAT(findings_text(r, {}), testing::Not(HasSubstr("Compile it again")));
+  r.findings[1].sites[0].file = "program.ptx";
+  EXPECT_THAT(findings_text(r, {}),
+              HasSubstr("of its kernels. Compile it again with `nvcc -lineinfo`"));
+  r.findings[1].sites.push_back({"libx.so", 0, "cudaMalloc", "call", true, {{"libx.so", 0, "f"}}});
+  EXPECT_THAT(findings_text(r, {}), HasSubstr("`nvcc -g -lineinfo`"));
 }
 
 TEST(Findings, ThePipeCarriesThemInPieces) {
@@ -136,13 +189,20 @@ TEST(Findings, AnotherScheduleAddsWhatIsNew) {
 
 TEST(Findings, Suppressions) {
   const Finding race = example().findings[1];
-  auto rules = [](const char* text) { return *parse_suppressions(text, "s.txt"); };
+  std::vector<Suppression> kept;
+  auto rules = [&](const char* text) -> std::vector<Suppression>& {
+    return kept = *parse_suppressions(text, "s.txt");
+  };
   EXPECT_TRUE(suppressed(race, rules("# known\nrace-* *gemm* gemm.cu:23\n")));
   EXPECT_TRUE(suppressed(race, rules("* * *")));
   EXPECT_TRUE(suppressed(race, rules(suppression_for(race).c_str())));
   EXPECT_FALSE(suppressed(race, rules("race-shared * gemm.cu:2")));
   EXPECT_FALSE(suppressed(race, rules("race-global * *")));
-  EXPECT_FALSE(suppressed(race, {}));
+  EXPECT_FALSE(suppressed(race, rules("")));
+  EXPECT_TRUE(suppressed(race, rules("race-global * *\n\nrace-* * *")));
+  EXPECT_FALSE(kept[0].used);
+  EXPECT_TRUE(kept[1].used);
+  EXPECT_EQ(kept[1].line, 3u);
   const auto bad = parse_suppressions("a b c\nrace-shared\n", "s.txt");
   ASSERT_FALSE(bad.ok());
   EXPECT_THAT(bad.error().to_string(), HasSubstr("s.txt:2"));
@@ -164,7 +224,7 @@ TEST(Findings, HostSitesKeepTheirStacks) {
   ASSERT_EQ(r.findings.size(), 1u);
   EXPECT_EQ(r.findings[0].sites, leak.sites);
   EXPECT_THAT(findings_text(r, {}), HasSubstr("= called from: prog.cu:40 (main)\n"));
-  const auto sarif = nlohmann::json::parse(findings_sarif(r, "1.0"));
+  const auto sarif = nlohmann::json::parse(findings_sarif(r, "1.0", "/"));
   EXPECT_EQ(sarif["runs"][0]["results"][0]["stacks"][0]["frames"].size(), 2u);
 }
 
