@@ -58,14 +58,14 @@ if(CMAKE_SCRIPT_MODE_FILE AND TABLE)
 `libcudart.so.12` and `libcudart.so.13` export every call that NVIDIA's libraries export. ${yes} of them work;
 the other ${no} return `cudaErrorNotSupported` and say so once on stderr, by name.
 
-## Not supported
-
-| call | ABI | reason |
-|---|---|---|
-${refused}
 ## Supported
 
 | call | ABI |
 |---|---|
-${supported}")
+${supported}
+## Not supported
+
+| call | ABI | reason |
+|---|---|---|
+${refused}")
 endif()

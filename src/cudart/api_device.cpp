@@ -281,12 +281,14 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   });
 }
 
-// The stack's is taken by launches (launch.cpp); the engine's printf buffer grows as needed.
+// The stack's is taken by launches (launch.cpp); the engine's printf buffer grows as needed. The
+// heap's and printf's are settled by the first launch of a kernel that uses them.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return with_context([&](Context& context) -> cudaError_t {
     size_t ignored = 0;
     if (!default_limit(context, limit, ignored)) return cudaErrorInvalidValue;
     const std::lock_guard lock(context.mutex);
+    if (context.fixed_limits.count(limit)) return cudaErrorInvalidValue;
     context.limits[limit] = value;
     if (limit == cudaLimitMallocHeapSize) context.device().set_heap_limit(value);
     return cudaSuccess;

@@ -45,8 +45,10 @@ cudaError_t release(void* pointer, bool host) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (!located || located->allocation.address != address) return invalid_free(pointer, host);
   const AllocationKind kind = located->allocation.kind;
-  const bool right = host ? kind == AllocationKind::host
-                          : kind == AllocationKind::device || kind == AllocationKind::managed;
+  const bool variable = kind == AllocationKind::managed && !located->allocation.label.empty();
+  const bool right =
+      host ? kind == AllocationKind::host
+           : kind == AllocationKind::device || (kind == AllocationKind::managed && !variable);
   Context& context = *located->context;
   {
     const std::lock_guard lock(context.mutex);

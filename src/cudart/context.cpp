@@ -242,6 +242,7 @@ void Context::reset() {
   registered.clear();
   host_flags.clear();
   limits.clear();
+  fixed_limits.clear();
   device_->set_heap_limit(kDefaultHeapBytes);
   flags = 0;
   for (const int peer : peers)

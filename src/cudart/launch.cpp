@@ -121,6 +121,11 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
       return cudaErrorCooperativeLaunchTooLarge;
   }
 
+  {
+    const std::lock_guard lock(context.mutex);
+    if (info.allocates) context.fixed_limits.insert(cudaLimitMallocHeapSize);
+    if (info.prints) context.fixed_limits.insert(cudaLimitPrintfFifoSize);
+  }
   command.kind = Command::Kind::kernel;
   command.function = request.function;
   command.launch.kernel = state->kernel;

@@ -207,6 +207,7 @@ bool Runtime::remove(cudaEvent_t handle) {
 
 std::optional<Located> locate(const void* address) {
   const std::vector<Context*> contexts = Runtime::get().contexts();
+  std::optional<Located> guest;
   for (Context* context : contexts)
     if (std::optional<emu::Allocation> allocation =
             context->device().find(reinterpret_cast<uint64_t>(address))) {
@@ -214,10 +215,15 @@ std::optional<Located> locate(const void* address) {
         const std::optional<int> owner =
             Runtime::get().owner_of_shared(reinterpret_cast<void*>(allocation->address));
         if (owner && *owner != context->ordinal) continue;
+        // A managed variable is host memory to the devices that found it loaded.
+        if (!owner && allocation->kind == emu::AllocationKind::host) {
+          if (!guest) guest = Located{*allocation, context};
+          continue;
+        }
       }
       return Located{*allocation, context};
     }
-  return std::nullopt;
+  return guest;
 }
 
 bool in_device_window(const void* address) {

@@ -68,6 +68,7 @@ class Context {
   std::unordered_set<void*> registered;               // cudaHostRegister
   std::unordered_map<uint64_t, unsigned> host_flags;  // cudaHostAlloc
   std::unordered_map<int, size_t> limits;             // cudaDeviceSetLimit
+  std::unordered_set<int> fixed_limits;               // of what launched kernels use: they stay
   unsigned flags = 0;
   std::set<int> peers;  // cudaDeviceEnablePeerAccess
 

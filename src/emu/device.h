@@ -88,6 +88,8 @@ struct KernelInfo {
   uint32_t max_threads_per_block = 1024;
   uint32_t ptx_version = 0;  // 90
   uint32_t target = 0;       // 90
+  bool allocates = false;    // it, or what it calls, calls malloc or free
+  bool prints = false;       // ... printf
 };
 
 class ObserverSource;  // observer.h

@@ -138,9 +138,12 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module,
       else if (v.space == ptx::Space::local)
         add(local, v);
     }
-    for (const ptx::Function* callee : reachable.functions)
+    for (const ptx::Function* callee : reachable.functions) {
       for (const ptx::Variable& v : callee->variables)
         if (v.space == ptx::Space::shared) add(shared, v);
+      info.allocates |= !callee->has_body && (callee->name == "malloc" || callee->name == "free");
+      info.prints |= !callee->has_body && callee->name == "vprintf";
+    }
     info.static_shared_bytes = shared;
     info.local_bytes = local;
     info.registers = 32;

@@ -32,5 +32,12 @@ int main() {
     give_back<<<1, 1>>>(pointers, *count);
     SYNC();
   }
+  // Once a kernel that allocates has been launched, its heap stays as large as it is.
+  expect(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 2 * kHeap) == cudaErrorInvalidValue,
+         "the heap is in use");
+  CHECK(cudaDeviceGetLimit(&heap, cudaLimitMallocHeapSize));
+  expect(heap == kHeap, "the limit is what it was");
+  CHECK(cudaDeviceReset());
+  CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 2 * kHeap));
   return verdict();
 }
