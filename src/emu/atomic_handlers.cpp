@@ -3,6 +3,7 @@
 // (LaunchState::exclusive) and need no host atomics; the others (integer sums without a result,
 // ...) use them.
 #include <bit>
+#include <cmath>
 
 #include "emu/cta.h"
 #include "emu/machine_handlers.h"
@@ -38,13 +39,30 @@ template <class Format> Pair<Format> sum(Pair<Format> a, Pair<Format> b) {
   return {sum_bits<Format>(a.bits, b.bits) | sum_bits<Format>(a.bits >> 16, b.bits >> 16) << 16};
 }
 
+// min and max of 16-bit floats: a NaN gives way to a number, and -0 lies below +0.
+template <class Format> uint32_t extreme_bits(bool least, uint32_t a, uint32_t b) {
+  const float x = isa::widen(Format{a & 0xffff}), y = isa::widen(Format{b & 0xffff});
+  if (x != x && y != y) return 0x7fff;
+  if (x != x || y != y) return x != x ? b & 0xffff : a & 0xffff;
+  const bool a_less = x < y || (x == y && std::signbit(x));
+  return (a_less == least ? a : b) & 0xffff;
+}
+template <class Format> Small<Format> extreme(bool least, Small<Format> a, Small<Format> b) {
+  return {uint16_t(extreme_bits<Format>(least, a.bits, b.bits))};
+}
+template <class Format> Pair<Format> extreme(bool least, Pair<Format> a, Pair<Format> b) {
+  return {extreme_bits<Format>(least, a.bits, b.bits) |
+          extreme_bits<Format>(least, a.bits >> 16, b.bits >> 16) << 16};
+}
+template <class T> T extreme(bool least, T a, T b) { return (b < a) == least ? b : a; }
+
 template <uint8_t kOperation, class T> T combined(T old, T b, T c) {
   if constexpr (kOperation == isa::kOpAdd)
     return sum(old, b);
   else if constexpr (kOperation == isa::kOpMin)
-    return b < old ? b : old;
+    return extreme(true, old, b);
   else if constexpr (kOperation == isa::kOpMax)
-    return b > old ? b : old;
+    return extreme(false, old, b);
   else if constexpr (kOperation == isa::kOpAnd)
     return old & b;
   else if constexpr (kOperation == isa::kOpOr)
@@ -160,6 +178,15 @@ template <class T> Handler integer_handler(uint8_t operation) {
   }
 }
 
+template <class T> Handler small_handler(uint8_t operation) {
+  switch (operation) {
+    case isa::kOpAdd: return Atomic<isa::kOpAdd, T>::run;
+    case isa::kOpMin: return Atomic<isa::kOpMin, T>::run;
+    case isa::kOpMax: return Atomic<isa::kOpMax, T>::run;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 Handler atomic_handler(uint8_t operation, Type type) {
@@ -173,14 +200,10 @@ Handler atomic_handler(uint8_t operation, Type type) {
     case Type::b16: return operation == isa::kOpCas ? Atomic<isa::kOpCas, uint16_t>::run : nullptr;
     case Type::f32: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, float>::run : nullptr;
     case Type::f64: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, double>::run : nullptr;
-    case Type::f16:
-      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::F16>>::run : nullptr;
-    case Type::bf16:
-      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Small<isa::BF16>>::run : nullptr;
-    case Type::f16x2:
-      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::F16>>::run : nullptr;
-    case Type::bf16x2:
-      return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, Pair<isa::BF16>>::run : nullptr;
+    case Type::f16: return small_handler<Small<isa::F16>>(operation);
+    case Type::bf16: return small_handler<Small<isa::BF16>>(operation);
+    case Type::f16x2: return small_handler<Pair<isa::F16>>(operation);
+    case Type::bf16x2: return small_handler<Pair<isa::BF16>>(operation);
     default: return nullptr;
   }
 }

@@ -221,6 +221,12 @@ uint32_t Lowering::ir_register(Instance& f, uint32_t ptx_register) {
   return r;
 }
 
+std::array<uint32_t, 2> Lowering::halves(Instance& f, uint32_t ptx_register) {
+  const auto [upper, fresh] = f.upper_halves.try_emplace(ptx_register, kNoReg);
+  if (fresh) upper->second = d_.new_register(8);
+  return {ir_register(f, ptx_register), upper->second};
+}
+
 uint32_t Lowering::fixed_scalar(uint32_t slot, uint8_t bytes) {
   uint32_t r = d_.new_register(bytes);
   IrRegister& info = d_.registers[r];
@@ -396,10 +402,20 @@ Result<Source> Lowering::symbol_address(Instance& f, const ptx::Instruction& in,
   return constant(address + uint64_t(o.offset));
 }
 
+static std::string wide_register_message(const ptx::Instruction& in) {
+  return fmt::format("'{}' takes no .b128 register: split it, with mov.b128 {{low, high}}, ...",
+                     in.spelling());
+}
+
 Result<Source> Lowering::source(Instance& f, const ptx::Instruction& in, const Operand& o,
                                 uint8_t bytes, Type type) {
   switch (o.kind) {
     case OperandKind::reg: {
+      if (o.minus)
+        return error_at(in, fmt::format("'{}' takes no negated register: negate it before, with "
+                                        "neg",
+                                        in.spelling()));
+      if (is_wide(f, o)) return error_at(in, wide_register_message(in));
       uint32_t r = ir_register(f, o.reg);
       uint8_t have = d_.registers[r].bytes;
       if (bytes == 0) {
@@ -459,6 +475,7 @@ Result<Lowering::Destination> Lowering::destination(Instance& f, const ptx::Inst
   }
   if (o.kind != OperandKind::reg)
     return error_at(in, fmt::format("'{}' needs a register as destination", in.spelling()));
+  if (is_wide(f, o)) return error_at(in, wide_register_message(in));
   uint32_t r = ir_register(f, o.reg);
   uint8_t have = d_.registers[r].bytes;
   if ((have == 0) != (bytes == 0) || have < bytes)
@@ -480,6 +497,18 @@ void Lowering::finish(const Destination& out) {
   lane_op(isa::kRowCvtInt, out.sign_extend ? signed_type(to) : unsigned_type(to),
           out.sign_extend ? signed_type(from) : unsigned_type(from), {reg(out.reg)}, {},
           out.widened);
+}
+
+// A message of PTX at the line of the user's source, where the PTX tells it (-lineinfo).
+Error Lowering::at_source(Error error) const {
+  if (error.file != d_.module.name) return error;  // told already, where a callee was lowered
+  const SitePlace place = place_of(*d_.program, site_);
+  if (!place.source) return error;
+  error.message += fmt::format(" (line {} of the PTX of {})", error.line, error.file);
+  error.file = place.file;
+  error.line = place.line;
+  error.column = 0;
+  return error;
 }
 
 Status Lowering::body(Instance& f) {
@@ -507,7 +536,8 @@ Status Lowering::body(Instance& f) {
     if (d_.code.size() > kMaxInstructions)
       return error_at(fn.instructions[i],
                       "the kernel is too large once its device functions are inlined");
-    if (Status s = instruction(f, fn.instructions[i]); !s.ok()) return s;
+    if (Status s = instruction(f, fn.instructions[i]); !s.ok())
+      return at_source(s.error());
   }
   if (fn.instructions.empty()) {
     site_ = uint32_t(d_.program->sites.size());

@@ -536,7 +536,10 @@ Status Lowering::call_subroutine(Instance& f, const ptx::Instruction& in,
     for (Instance* i = &f; i != nullptr; i = i->caller) {
       const std::vector<bool>& live = live_after(*i->function)[at];
       for (uint32_t r = 0; r < live.size(); ++r)
-        if (live[r]) kept.push_back(ir_register(*i, r));
+        if (live[r]) {
+          kept.push_back(ir_register(*i, r));
+          if (i->function->registers[r].type == Type::b128) kept.push_back(halves(*i, r)[1]);
+        }
       if (i->caller != nullptr) at = d_.program->sites[i->call_site].instruction;
     }
   }

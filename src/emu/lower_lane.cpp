@@ -166,4 +166,82 @@ Status Lowering::pack(Instance& f, const ptx::Instruction& in, const isa::Match&
   return Unit{};
 }
 
+// mov.v4.u32 {a, b, c, d}, {e, f, g, h}
+Status Lowering::move_vector(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
+  const size_t count = match.mods[Field::vec];
+  if (in.operands.size() != 2 || count > 4 || elements_of(in.operands[0]).size() != count ||
+      elements_of(in.operands[1]).size() != count)
+    return error_at(in, fmt::format("'{}' takes two vectors of {} elements", in.spelling(), count));
+  const uint8_t bytes = register_bytes(match.type);
+  std::vector<uint32_t> values;  // all are read before one is written
+  for (const Operand& o : in.operands[1].elements) {
+    Result<Source> from = source(f, in, o, bytes, match.type);
+    if (!from.ok()) return from.error();
+    values.push_back(lane_op(isa::kRowMov, bits_type(bytes), Type::none, {*from}));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (in.operands[0].elements[i].kind == OperandKind::sink) continue;
+    Result<Destination> out = destination(f, in, in.operands[0].elements[i], bytes, false);
+    if (!out.ok()) return out.error();
+    lane_op(isa::kRowMov, bits_type(bytes), Type::none, {reg(values[i])}, {}, out->reg);
+    finish(*out);
+  }
+  return Unit{};
+}
+
+// mov.b128 between two .b128 registers, or one and its parts of 64 or 32 bits.
+Status Lowering::move_wide(Instance& f, const ptx::Instruction& in) {
+  const auto fits = [&](const Operand& o) {
+    return is_wide(f, o) ||
+           (o.kind == OperandKind::vector && (o.elements.size() == 2 || o.elements.size() == 4));
+  };
+  if (in.operands.size() != 2 || !fits(in.operands[0]) || !fits(in.operands[1]) ||
+      !(is_wide(f, in.operands[0]) || is_wide(f, in.operands[1])))
+    return error_at(in, fmt::format("'{}' takes a .b128 register and another, or its two or four "
+                                    "parts in braces",
+                                    in.spelling()));
+  Source parts[2];
+  if (is_wide(f, in.operands[1])) {
+    const std::array<uint32_t, 2> from = halves(f, in.operands[1].reg);
+    parts[0] = reg(from[0]), parts[1] = reg(from[1]);
+  } else {
+    const std::vector<Operand>& given = in.operands[1].elements;
+    const size_t each = given.size() / 2;
+    for (size_t i = 0; i < 2; ++i) {
+      if (each == 1) {
+        Result<Source> s = source(f, in, given[i], 8, Type::b64);
+        if (!s.ok()) return s.error();
+        parts[i] = *s;
+        continue;
+      }
+      Result<Source> low = source(f, in, given[2 * i], 4, Type::b32);
+      if (!low.ok()) return low.error();
+      Result<Source> high = source(f, in, given[2 * i + 1], 4, Type::b32);
+      if (!high.ok()) return high.error();
+      parts[i] = apply("or.b64", {apply("cvt.u64.u32", {*low}),
+                                  apply("shl.b64", {apply("cvt.u64.u32", {*high}), constant(32)})});
+    }
+  }
+  if (is_wide(f, in.operands[0])) {
+    const std::array<uint32_t, 2> to = halves(f, in.operands[0].reg);
+    for (size_t i = 0; i < 2; ++i) apply("mov.b64", {parts[i]}, to[i]);
+    return Unit{};
+  }
+  const std::vector<Operand>& to = in.operands[0].elements;
+  const size_t each = to.size() / 2;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].kind == OperandKind::sink) continue;
+    const uint8_t bytes = uint8_t(8 / each);
+    Result<Destination> out = destination(f, in, to[i], bytes, false);
+    if (!out.ok()) return out.error();
+    const Source part = parts[i / each];
+    if (each == 1)
+      apply("mov.b64", {part}, out->reg);
+    else
+      apply("cvt.u32.u64", {i % 2 == 0 ? part : apply("shr.u64", {part, constant(32)})}, out->reg);
+    finish(*out);
+  }
+  return Unit{};
+}
+
 }  // namespace tw::emu

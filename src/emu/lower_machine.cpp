@@ -12,7 +12,8 @@ namespace tw::emu {
 Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
                                      const isa::Match& match, Machine machine) {
   switch (machine) {
-    case Machine::ld: return load(f, in, match);
+    case Machine::ld:
+    case Machine::ldu: return load(f, in, match);
     case Machine::st: return store(f, in, match);
     case Machine::cvta_to:
     case Machine::cvta: return convert_address(f, in, match, machine == Machine::cvta_to);
@@ -71,6 +72,13 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::atom_cas: return atomic(f, in, match, true);
     case Machine::red:
     case Machine::red_float: return atomic(f, in, match, false);
+    case Machine::atom_vector:
+    case Machine::red_vector: return vector_atomic(f, in, match, machine == Machine::atom_vector);
+    case Machine::mov_vector: return move_vector(f, in, match);
+    case Machine::mov_wide: return move_wide(f, in);
+    case Machine::createpolicy_range:
+    case Machine::createpolicy_fractional:
+    case Machine::createpolicy_cvt: return create_policy(f, in, match, machine);
     case Machine::shfl_sync: return warp_operation(f, in, match, Builtin::shuffle, "daaam");
     case Machine::shfl: return warp_operation(f, in, match, Builtin::shuffle, "daaa");
     case Machine::vote_sync: return warp_operation(f, in, match, Builtin::vote, "pbm");
@@ -103,6 +111,12 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
       d_.program->order_dependent = true;
       return builtin(in, Builtin::nanosleep, {});
     case Machine::brkpt: return builtin(in, Builtin::trap, {});
+    case Machine::discard:  // what is discarded may be read as it was
+    case Machine::applypriority:
+      if (in.operands.size() != 2 || in.operands[1].kind != OperandKind::integer ||
+          in.operands[1].bits != 128)
+        return error_at(in, fmt::format("'{}' takes an address and the size 128", in.spelling()));
+      return Unit{};
     case Machine::prefetch:
     case Machine::prefetchu:
     case Machine::pmevent:
@@ -219,12 +233,88 @@ Status Lowering::barrier_reduce(Instance& f, const ptx::Instruction& in, const i
   return s;
 }
 
+// A policy is opaque: the number is the one that ptxas makes for the whole of an allocation.
+Status Lowering::create_policy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                               Machine machine) {
+  const size_t n = in.operands.size();
+  const bool right = machine == Machine::createpolicy_range        ? n == 4
+                     : machine == Machine::createpolicy_fractional ? n == 1 || n == 2
+                                                                   : n == 2;
+  if (!right) return error_at(in, fmt::format("'{}' does not take {} operands", in.spelling(), n));
+  Source policy = constant((0x10f0ull | uint64_t{match.mods[Field::operation]} << 8) << 48);
+  if (machine == Machine::createpolicy_cvt) {
+    Result<Source> property = source(f, in, in.operands[1], 8, Type::b64);
+    if (!property.ok()) return property.error();
+    policy = *property;
+  }
+  Result<Destination> out = destination(f, in, in.operands[0], 8, false);
+  if (!out.ok()) return out.error();
+  lane_op(isa::kRowMov, Type::b64, Type::none, {policy}, {}, out->reg);
+  finish(*out);
+  return Unit{};
+}
+
+// atom.add.v4.f32 and the like: each element for itself, as the manual has it.
+Status Lowering::vector_atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                               bool with_result) {
+  const size_t at = with_result ? 1 : 0, count = match.mods[Field::vec];
+  const uint32_t bytes = ptx::type_bytes(match.type);
+  const size_t operands = at + 2 + (match.mods[Field::cache_hint] ? 1 : 0);
+  if (in.operands.size() != operands || count * bytes > 16 ||
+      in.operands[at].kind != OperandKind::address ||
+      elements_of(in.operands[at + 1]).size() != count ||
+      (with_result && in.operands[0].kind != OperandKind::sink &&
+       elements_of(in.operands[0]).size() != count))
+    return error_at(in, fmt::format("'{}' takes vectors of {} elements, 16 bytes at most",
+                                    in.spelling(), count));
+  const uint8_t space = match.mods[Field::space];
+  if (space != isa::kGeneric && space != isa::kGlobal)
+    return error_at(in, fmt::format("'{}' works on global memory only", in.spelling()));
+  // Results go to registers of their own first: they may be sources of the elements that follow.
+  std::vector<Destination> results;
+  std::vector<uint32_t> values;
+  const std::vector<Operand> from = elements_of(in.operands[at + 1]);
+  for (size_t i = 0; i < count; ++i) {
+    Destination out;
+    if (with_result && in.operands[0].kind != OperandKind::sink &&
+        in.operands[0].elements[i].kind != OperandKind::sink) {
+      Result<Destination> d =
+          destination(f, in, in.operands[0].elements[i], register_bytes(match.type), false);
+      if (!d.ok()) return d.error();
+      out = *d;
+    }
+    results.push_back(out);
+    values.push_back(out.reg == kNoReg ? kNoReg : d_.new_register(register_bytes(match.type)));
+    ptx::Instruction one;
+    one.opcode = in.opcode;
+    one.modifiers = in.modifiers;
+    one.line = in.line;
+    one.column = in.column;
+    one.operands = {in.operands[at], from[i]};
+    one.operands[0].offset += int64_t(i) * bytes;
+    const uint32_t guard = guard_;
+    const bool negated = guard_negated_;
+    if (Status s = atomic(f, one, match, false, values.back()); !s.ok()) return s;
+    guard_ = guard;
+    guard_negated_ = negated;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] == kNoReg) continue;
+    lane_op(isa::kRowMov, bits_type(register_bytes(match.type)), Type::none, {reg(values[i])}, {},
+            results[i].reg);
+    finish(results[i]);
+  }
+  return Unit{};
+}
+
 Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match,
-                        bool with_result) {
+                        bool with_result, uint32_t result) {
   size_t first = with_result ? 1 : 0;
   size_t values = match.mods[Field::operation] == isa::kOpCas ? 2 : 1;
-  if (in.operands.size() < first + 1 + values)
-    return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(), first + 1 + values));
+  const size_t hint = match.mods[Field::cache_hint] && !match.mods[Field::vec] ? 1 : 0;
+  if (in.operands.size() != first + 1 + values + hint)
+    return error_at(
+        in, fmt::format("'{}' takes {} operands", in.spelling(), first + 1 + values + hint));
   uint8_t operation = match.mods[Field::operation];
   if (atomic_handler(operation, match.type) == nullptr)
     return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
@@ -242,6 +332,7 @@ Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Matc
     sources.push_back(*v);
   }
   Destination out;
+  out.reg = result;
   if (with_result && in.operands[0].kind != OperandKind::sink) {
     Result<Destination> d = destination(f, in, in.operands[0], bytes, is_signed(match.type));
     if (!d.ok()) return d.error();

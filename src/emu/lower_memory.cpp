@@ -69,29 +69,36 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
 }
 
 Status Lowering::load(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
-  if (in.operands.size() != 2) return error_at(in, "a load takes a destination and an address");
+  if (in.operands.size() != (match.mods[Field::cache_hint] ? 3u : 2u))
+    return error_at(in, fmt::format("'{}' takes a destination and an address{}", in.spelling(),
+                                    match.mods[Field::cache_hint] ? ", and a cache policy" : ""));
   Result<Place> p = place(f, in, match, in.operands[1]);
   if (!p.ok()) return p.error();
   std::vector<Operand> to = elements_of(in.operands[0]);
   size_t count = match.mods[Field::vec] ? match.mods[Field::vec] : 1;
-  if (to.size() != count || count > 4)
+  const bool wide = match.type == Type::b128;
+  if (to.size() != count || count > 4 || (wide && (count > 1 || !is_wide(f, to[0]))))
     return error_at(
         in, fmt::format("'{}' with {} destinations is not supported", in.spelling(), to.size()));
   Element element = element_of(match.type);
   uint8_t slot_bytes = element == Element::b64 ? 8 : element == Element::b32 ? 4 : 2;
-  if (p->kernel_parameter) return load_parameter(f, in, match, *p, to, slot_bytes);
   std::vector<Destination> outs;
+  if (wide) {
+    for (const uint32_t half : halves(f, to[0].reg)) outs.push_back({half});
+    to.clear();
+  }
   for (const Operand& o : to) {
     Result<Destination> out = destination(f, in, o, slot_bytes, is_signed(match.type));
     if (!out.ok()) return out.error();
     outs.push_back(*out);
   }
+  if (p->kernel_parameter) return load_parameter(f, in, match, *p, outs, slot_bytes);
   Ir& ir = append(IrKind::load);
   ir.row = match.row;
   ir.mods = match.mods;
   ir.space = p->space;
   ir.element = element;
-  ir.elements = uint8_t(count);
+  ir.elements = uint8_t(outs.size());
   ir.offset = p->offset;
   ir.s[ir.sources++] = p->address;
   for (const Destination& out : outs) ir.d[ir.destinations++] = out.reg;
@@ -101,40 +108,45 @@ Status Lowering::load(Instance& f, const ptx::Instruction& in, const isa::Match&
   return Unit{};
 }
 
-Status Lowering::load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match,
-                                const Place& p, const std::vector<Operand>& to,
+Status Lowering::load_parameter(Instance&, const ptx::Instruction& in, const isa::Match& match,
+                                const Place& p, const std::vector<Destination>& to,
                                 uint8_t slot_bytes) {
-  uint32_t element_bytes = ptx::type_bytes(match.type);
+  const uint32_t element_bytes = std::min(ptx::type_bytes(match.type), 8u);
   if (p.address.value + element_bytes * to.size() > d_.program->parameter_bytes)
     return error_at(in, "the load lies outside the kernel's parameters");
   for (size_t i = 0; i < to.size(); ++i) {
-    Result<Destination> out = destination(f, in, to[i], slot_bytes, is_signed(match.type));
-    if (!out.ok()) return out.error();
     uint32_t at = uint32_t(d_.program->parameter_offset + p.address.value + i * element_bytes);
     uint32_t from = fixed_scalar(at, slot_bytes);
     if (element_bytes == 1)
       lane_op(isa::kRowCvtInt, match.type == Type::s8 ? Type::s16 : Type::u16,
-              match.type == Type::s8 ? Type::s8 : Type::u8, {reg(from)}, {}, out->reg);
+              match.type == Type::s8 ? Type::s8 : Type::u8, {reg(from)}, {}, to[i].reg);
     else
-      lane_op(isa::kRowMov, bits_type(slot_bytes), Type::none, {reg(from)}, {}, out->reg);
-    finish(*out);
+      lane_op(isa::kRowMov, bits_type(slot_bytes), Type::none, {reg(from)}, {}, to[i].reg);
+    finish(to[i]);
   }
   return Unit{};
 }
 
 Status Lowering::store(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
-  if (in.operands.size() != 2) return error_at(in, "a store takes an address and a value");
+  if (in.operands.size() != (match.mods[Field::cache_hint] ? 3u : 2u))
+    return error_at(in, fmt::format("'{}' takes an address and a value{}", in.spelling(),
+                                    match.mods[Field::cache_hint] ? ", and a cache policy" : ""));
   Result<Place> p = place(f, in, match, in.operands[0]);
   if (!p.ok()) return p.error();
   if (p->kernel_parameter) return error_at(in, "kernel parameters cannot be written");
   std::vector<Operand> from = elements_of(in.operands[1]);
   size_t count = match.mods[Field::vec] ? match.mods[Field::vec] : 1;
-  if (from.size() != count || count > 4)
+  const bool wide = match.type == Type::b128;
+  if (from.size() != count || count > 4 || (wide && (count > 1 || !is_wide(f, from[0]))))
     return error_at(
         in, fmt::format("'{}' with {} values is not supported", in.spelling(), from.size()));
   Element element = element_of(match.type);
   uint8_t slot_bytes = element == Element::b64 ? 8 : element == Element::b32 ? 4 : 2;
   std::vector<Source> values;
+  if (wide) {
+    for (const uint32_t half : halves(f, from[0].reg)) values.push_back(reg(half));
+    from.clear();
+  }
   for (const Operand& o : from) {
     Result<Source> s = source(f, in, o, slot_bytes, match.type);
     if (!s.ok()) return s.error();
@@ -145,7 +157,7 @@ Status Lowering::store(Instance& f, const ptx::Instruction& in, const isa::Match
   ir.mods = match.mods;
   ir.space = p->space;
   ir.element = element == Element::s8 ? Element::u8 : element;
-  ir.elements = uint8_t(count);
+  ir.elements = uint8_t(values.size());
   ir.offset = p->offset;
   ir.s[ir.sources++] = p->address;
   for (const Source& s : values) ir.s[ir.sources++] = s;

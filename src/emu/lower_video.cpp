@@ -1,9 +1,10 @@
 // Scalar video instructions (vadd, vmad, vset, ...), the element selectors and masks of the SIMD
 // ones, and lop3 with a predicate. No program of the census uses them, so they get no handlers of
-// their own: each is spelled out in instructions that have some, over 64-bit intermediates, which
-// hold every value that the manual's 33- and 34-bit ones can. Left out: .sat, the second operations
-// .min and .max, the destination .h1 and scaled products of different signs, where an H200 does
-// something else than the manual says.
+// their own: each is spelled out in instructions that have some, over 64-bit intermediates.
+//
+// GPUs have had no video instructions since compute capability 5.0: ptxas spells them out, too, and
+// in places not as the manual says. The GPU's results are what programs get, so this file follows
+// ptxas 13 (as the code that it makes for sm_90 shows); "instead" marks where the manual differs.
 #include <fmt/format.h>
 
 #include "emu/lowering.h"
@@ -68,10 +69,50 @@ Source Lowering::apply(std::string_view spelling, std::initializer_list<Source> 
   return reg(lane_op(match->row, match->type, match->type2, sources, match->mods, destination));
 }
 
+Source Lowering::clamped(Source value, uint64_t least, uint64_t most) {
+  return apply("min.s64", {apply("max.s64", {value, constant(least)}), constant(most)});
+}
+
+// The value that .sat makes of an intermediate one, for a destination of `bits` bits.
+Source Lowering::saturated_video(Source value, const isa::Match& match, Machine machine,
+                                 uint32_t bits) {
+  const bool to_signed = is_signed(match.type);
+  const bool shifts = machine == Machine::vshl || machine == Machine::vshr;
+  // Parts of a register: negative values count as large ones, instead.
+  if (bits != 32 && !shifts)
+    return apply("min.u64", {value, constant((1ull << (to_signed ? bits - 1 : bits)) - 1)});
+  // Shifts saturate to 32 bits whatever the destination, instead, and look at 34 bits.
+  if (shifts) value = apply("bfe.s64", {value, constant(0), constant(34)});
+  if (to_signed) return clamped(value, uint64_t(INT32_MIN), INT32_MAX);
+  if (shifts) return clamped(value, 0, UINT32_MAX);
+  return apply("max.s64", {value, constant(0)});  // from above not at all, instead
+}
+
+// vmad: a * b + c, or one more, scaled. Operands count as signed, instead, which shows in .sat and
+// in the bits that scaling brings down; of unsigned operands the sum is unsigned again.
+Source Lowering::video_product(const ptx::Instruction& in, const isa::Match& match, Source a,
+                               Source b, Source c) {
+  const bool minus_product = in.operands[1].minus != in.operands[2].minus,
+             minus_c = in.operands[3].minus;
+  const auto signed_word = [&](Source wide) {
+    return apply("bfe.s64", {wide, constant(0), constant(32)});
+  };
+  Source r = apply("mul.lo.s64", {signed_word(a), signed_word(b)});
+  if (minus_product) r = apply("neg.s64", {r});
+  r = apply(minus_c ? "sub.s64" : "add.s64", {r, apply("cvt.s64.s32", {c})});
+  if (match.mods[Field::carry_out]) r = apply("add.s64", {r, constant(1)});
+  const bool is_signed_sum =
+      match.mods[Field::type_a] || match.mods[Field::type_b] || minus_product || minus_c;
+  if (const uint8_t scale = match.mods[Field::shift]; scale != 0)
+    r = apply(is_signed_sum ? "shr.s64" : "shr.u64", {r, constant(scale)});
+  if (!match.mods[Field::sat]) return r;
+  return is_signed_sum ? clamped(r, uint64_t(INT32_MIN), INT32_MAX) : clamped(r, 0, UINT32_MAX);
+}
+
 Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                               Machine machine) {
   const bool product = machine == Machine::vmad;
-  const bool sum = match.mods[Field::operation] == isa::kOpAdd;
+  const uint8_t second = match.mods[Field::operation];
   const size_t n = in.operands.size();
   if (n != 3 && n != 4)
     return error_at(in, fmt::format("'{}' takes two or three sources", in.spelling()));
@@ -79,24 +120,23 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
   std::optional<Part> parts[3];
   Source sources[3];
   for (size_t i = 0; i < n; i++) {
-    const Operand& o = in.operands[i];
+    Operand o = in.operands[i];
     const std::string selector = o.kind == OperandKind::reg ? o.name : "";
     const std::optional<Part> part = part_named(selector);
     if (!part || (i == 3 && !selector.empty()))
       return error_at(in, fmt::format("'.{}' selects no part of a 32-bit register", selector));
     if (i < 3) parts[i] = part;
     if (i == 0) continue;
+    if (product && !match.mods[Field::carry_out]) o.minus = false;  // video_product looks at it
     Result<Source> s = source(f, in, o, 4, Type::u32);
     if (!s.ok()) return s.error();
     sources[i - 1] = *s;
   }
   const bool merge = parts[0]->bits != 32;
-  if ((n == 4) != (merge || product || sum))
+  if ((n != 4 && (merge || product || second)) || (merge && (product || second)))
     return error_at(in, fmt::format("'{}': the third source goes with a part of the destination or "
-                                    ".add",
+                                    ".add, .min or .max",
                                     in.spelling()));
-  if (parts[0]->bits == 16 && parts[0]->at == 16)
-    return error_at(in, "the destination '.h1' of a video instruction is not supported");
 
   const auto element = [&](Source whole, const Part& part, bool is_signed) {
     const Source wide = apply("cvt.u64.u32", {whole});
@@ -116,6 +156,7 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
     case Machine::vmax: r = apply("max.s64", {a, b}); break;
     case Machine::vshl:
     case Machine::vshr: {
+      if (signed_b) return error_at(in, fmt::format("'{}' shifts by a .u32", in.spelling()));
       const Source count = apply("cvt.u32.u64", {b});
       const Source places = match.mods[Field::shift] == isa::kShiftWrap
                                 ? apply("and.b32", {count, constant(31)})
@@ -132,18 +173,19 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
       r = apply("selp.b64", {constant(1), constant(0), holds});
       break;
     }
-    default: {  // vmad: a * b + c, or + 1 more, scaled
-      const bool is_signed = signed_a || signed_b;
-      const Source c = apply(is_signed ? "cvt.s64.s32" : "cvt.u64.u32", {sources[2]});
-      r = apply("add.s64", {apply("mul.lo.s64", {a, b}), c});
-      if (match.mods[Field::carry_out]) r = apply("add.s64", {r, constant(1)});
-      const uint8_t scale = match.mods[Field::shift];
-      if (scale != 0 && signed_a != signed_b)
-        return error_at(in, fmt::format("'{}' with operands of different signs is not supported",
-                                        in.spelling()));
-      if (scale != 0) r = apply(is_signed ? "shr.s64" : "shr.u64", {r, constant(scale)});
-      break;
-    }
+    default: r = video_product(in, match, a, b, sources[2]); break;
+  }
+  const bool saturates = match.mods[Field::sat] && !product;
+  if (saturates) r = saturated_video(r, match, machine, parts[0]->bits);
+  if (second == isa::kOpMin || second == isa::kOpMax) {
+    // 64 bits are compared; of sums and of what has been saturated, the lower 32, extended.
+    const bool shifts = machine == Machine::vshl || machine == Machine::vshr;
+    if (machine == Machine::vadd || machine == Machine::vsub || (shifts && saturates))
+      r = apply("bfe.s64", {r, constant(0), constant(32)});
+    const bool as_signed = machine == Machine::vset ? signed_a : is_signed(match.type);
+    const Source c = apply(as_signed ? "cvt.s64.s32" : "cvt.u64.u32", {sources[2]});
+    r = apply(fmt::format("{}.{}64", second == isa::kOpMin ? "min" : "max", as_signed ? 's' : 'u'),
+              {r, c});
   }
   r = apply("cvt.u32.u64", {r});
 
@@ -151,9 +193,12 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
   to.name.clear();
   Result<Destination> out = destination(f, in, to, 4, false);
   if (!out.ok()) return out.error();
-  if (merge)
+  constexpr uint64_t kSelect = 0xca;                        // the mask's bits choose
+  if (merge && parts[0]->at == 16 && parts[0]->bits == 16)  // .h1 takes the upper half, instead
+    apply("lop3.b32", {constant(0xffff0000u), r, sources[2], constant(kSelect)}, out->reg);
+  else if (merge)
     apply("bfi.b32", {r, sources[2], constant(parts[0]->at), constant(parts[0]->bits)}, out->reg);
-  else if (sum)
+  else if (second == isa::kOpAdd)
     apply("add.u32", {r, sources[2]}, out->reg);
   else
     apply("mov.b32", {r}, out->reg);
@@ -201,7 +246,7 @@ Status Lowering::simd_video(Instance& f, const ptx::Instruction& in, const isa::
     const int left_out = std::popcount(~*mask) / (32 / parts);
     apply("sub.u32", {reg(result), constant(equal_holds ? uint64_t(left_out) : 0)}, out->reg);
   } else if (!all) {
-    constexpr uint64_t kSelect = 0xca;  // the mask's bits choose
+    constexpr uint64_t kSelect = 0xca;
     apply("lop3.b32", {constant(*mask), reg(result), sources[2], constant(kSelect)}, out->reg);
   }
   finish(*out);

@@ -35,7 +35,7 @@ inline constexpr uint64_t kMaxInlined = 100'000, kMaxSmallFunction = 500;
 inline uint8_t register_bytes(Type type) {
   if (type == Type::pred) return 0;
   uint32_t bytes = ptx::type_bytes(type);
-  return bytes < 2 ? 2 : uint8_t(bytes);
+  return bytes < 2 ? 2 : bytes > 8 ? 8 : uint8_t(bytes);
 }
 
 inline Type unsigned_type(uint8_t bytes) {
@@ -78,7 +78,8 @@ struct Instance {
   uint32_t call_site = kNoSite;  // the call in the caller
   Subroutine* frame = nullptr;   // its variables lie in this subroutine's frame
   uint32_t depth = 0;
-  std::vector<uint32_t> registers;  // PTX register -> IR register
+  std::vector<uint32_t> registers;  // PTX register -> IR register; .b128: its lower half
+  std::unordered_map<uint32_t, uint32_t> upper_halves;
   std::vector<uint64_t> variables;  // function variable -> shared or local offset
   std::vector<uint32_t> labels;     // PTX label -> label id
   std::vector<uint64_t> parameters,
@@ -145,6 +146,7 @@ class Lowering {
   void finish(const Destination& out);
   // ---- bodies ----
 
+  Error at_source(Error error) const;
   Status body(Instance& f);
   Status instruction(Instance& f, const ptx::Instruction& in);
   // Spellings repeat; a kernel has a few dozen different ones.
@@ -160,6 +162,10 @@ class Lowering {
   // An instruction by its spelling, in terms of which others are put (lower_video.cpp).
   Source apply(std::string_view spelling, std::initializer_list<Source> sources,
                uint32_t destination = kNoReg);
+  Source clamped(Source value, uint64_t least, uint64_t most);
+  Source saturated_video(Source value, const isa::Match& match, Machine machine, uint32_t bits);
+  Source video_product(const ptx::Instruction& in, const isa::Match& match, Source a, Source b,
+                       Source c);
   Status scalar_video(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                       Machine machine);
   Status simd_video(Instance& f, const ptx::Instruction& in, const isa::Match& match,
@@ -170,7 +176,20 @@ class Lowering {
   Status barrier(const std::vector<Source>& sources);
   Status barrier_arrive(Instance& f, const ptx::Instruction& in);
   Status barrier_reduce(Instance& f, const ptx::Instruction& in, const isa::Match& match);
-  Status atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result);
+  // `result`: a register for the old value where no operand names one.
+  Status atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match, bool with_result,
+                uint32_t result = kNoReg);
+  Status vector_atomic(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                       bool with_result);
+  Status create_policy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                       Machine machine);
+  Status move_vector(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  // .b128 registers are two of 64 bits, which only mov, ld and st take together.
+  Status move_wide(Instance& f, const ptx::Instruction& in);
+  bool is_wide(const Instance& f, const Operand& o) const {
+    return o.kind == OperandKind::reg && f.function->registers[o.reg].type == Type::b128;
+  }
+  std::array<uint32_t, 2> halves(Instance& f, uint32_t ptx_register);
   // Warp operations: `kinds` gives each operand's kind: d 32-bit destination, p predicate
   // destination, a 32-bit, A value of `.type`, b predicate source, m member mask (32-bit).
   Status warp_operation(Instance& f, const ptx::Instruction& in, const isa::Match& match,
@@ -232,7 +251,7 @@ class Lowering {
   Status load(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // Kernel parameters lie in the uniform area: a load is a move from there.
   Status load_parameter(Instance& f, const ptx::Instruction& in, const isa::Match& match,
-                        const Place& p, const std::vector<Operand>& to, uint8_t slot_bytes);
+                        const Place& p, const std::vector<Destination>& to, uint8_t slot_bytes);
   Status store(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // ---- calls ----
 

@@ -44,9 +44,10 @@ template <class... Rows> struct RowList {
 using MoveRows = RowList<Mov, MovPred, Selp, AndPred, OrPred, XorPred, NotPred, Slct>;
 using IntegerRows = RowList<AddInt, SubInt, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, NegInt,
                             AbsInt, MinInt, MaxInt>;
-using DivideRows = RowList<DivInt, RemInt, AddSat, SubSat, MadHiSat, MinRelu, MaxRelu, AddU16x2,
-                           AddS16x2, MinU16x2, MaxU16x2, MinS16x2, MaxS16x2, Sad, Mul24Lo, Mul24Hi,
-                           Mad24Lo, Mad24Hi, Mad24HiSat, Dp4a, Dp2aLo, Dp2aHi>;
+using DivideRows = RowList<DivInt, RemInt, AddSat, SubSat, MadHiSat, MinRelu, MaxRelu, MinReluFirst,
+                           MaxReluFirst, AddU16x2, AddS16x2, MinU16x2, MaxU16x2, MinS16x2, MaxS16x2,
+                           MinS16x2ReluFirst, MaxS16x2ReluFirst, Sad, Mul24Lo, Mul24Hi, Mad24Lo,
+                           Mad24Hi, Mad24HiSat, Dp4a, Dp2aLo, Dp2aHi>;
 using LogicRows = RowList<Shl, Shr, And, Or, Xor, Not, Cnot, Lop3, ShfL, ShfR, Prmt, PrmtMode>;
 using BitsRows = RowList<Popc, Clz, Bfind, Brev, Fns, Bfe, Bfi, Bmsk, Szext>;
 using CarryRows = RowList<AddCc, Addc, SubCc, Subc, MadLoCc, MadHiCc, MadcLo, MadcHi>;

@@ -55,6 +55,7 @@ enum class Field : uint8_t {
   noftz,
   type_a,
   type_b,
+  cache_hint,  // one more operand: a cache policy
   count
 };
 

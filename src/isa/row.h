@@ -60,6 +60,9 @@ struct RowInfo {
   std::string_view manual;  // anchor of the PTX ISA manual section
   Affine affine = Affine::none;
   bool carry_in = false;  // the last source is CC.CF, which the spelling does not name
+  // What each operand is, a letter each (operand_types.h); empty: lane rows' are all of `.type`,
+  // others' are not looked at.
+  std::string_view takes = {};
 
   std::string_view opcode() const {
     size_t end = grammar.find_first_of(".{");
@@ -86,8 +89,8 @@ inline constexpr Type kF32F64[] = {Type::f32, Type::f64};
 inline constexpr Type kMoveTypes[] = {Type::b16, Type::b32, Type::b64, Type::u16,
                                       Type::u32, Type::u64, Type::s16, Type::s32,
                                       Type::s64, Type::f32, Type::f64};
-inline constexpr Type kMemoryTypes[] = {Type::b8,  Type::b16, Type::b32, Type::b64, Type::u8,
-                                        Type::u16, Type::u32, Type::u64, Type::s8,  Type::s16,
-                                        Type::s32, Type::s64, Type::f32, Type::f64};
+inline constexpr Type kMemoryTypes[] = {Type::b8,  Type::b16, Type::b32, Type::b64, Type::b128,
+                                        Type::u8,  Type::u16, Type::u32, Type::u64, Type::s8,
+                                        Type::s16, Type::s32, Type::s64, Type::f32, Type::f64};
 
 }  // namespace tw::isa

@@ -82,7 +82,8 @@ struct Popc {
                                 .types = kBits32And64,
                                 .types2 = {},
                                 .category = Category::integer,
-                                .manual = "integer-arithmetic-instructions-popc"};
+                                .manual = "integer-arithmetic-instructions-popc",
+                                .takes = "ut"};
   // 256 bits on AVX-512, too.
   static constexpr bool kVectors = true;
   static constexpr size_t kWorkBytes = kVectorBytes == 64 ? 8 : 4;
@@ -106,7 +107,8 @@ struct Clz {
                                 .types = kBits32And64,
                                 .types2 = {},
                                 .category = Category::integer,
-                                .manual = "integer-arithmetic-instructions-clz"};
+                                .manual = "integer-arithmetic-instructions-clz",
+                                .takes = "ut"};
   template <class T, class M> TW_INLINE static uint32_t lane(M, T a) {
     return kBitsOf<T> - 1 - highest_bit(a);
   }
@@ -120,7 +122,8 @@ struct Bfind {
                                 .category = Category::integer,
                                 .min_ptx = 20,
                                 .min_sm = 20,
-                                .manual = "integer-arithmetic-instructions-bfind"};
+                                .manual = "integer-arithmetic-instructions-bfind",
+                                .takes = "ut"};
   static constexpr Mods kFixed[] = {Mods{}, Mods{}.with(Field::shiftamt, 1)};
   static constexpr Field kReads[] = {Field::shiftamt};
   template <class T, class M> TW_INLINE static uint32_t lane(M m, T a) {
@@ -173,7 +176,8 @@ struct Bfe {
                                 .category = Category::integer,
                                 .min_ptx = 20,
                                 .min_sm = 20,
-                                .manual = "integer-arithmetic-instructions-bfe"};
+                                .manual = "integer-arithmetic-instructions-bfe",
+                                .takes = "ttyy"};
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b, uint32_t c) {
     using U = Unsigned<T>;
     constexpr uint32_t kTop = kBitsOf<T> - 1;
@@ -199,7 +203,8 @@ struct Bfi {
                                 .category = Category::integer,
                                 .min_ptx = 20,
                                 .min_sm = 20,
-                                .manual = "integer-arithmetic-instructions-bfi"};
+                                .manual = "integer-arithmetic-instructions-bfi",
+                                .takes = "tttyy"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c, uint32_t d) {
     constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
     uint32_t position = c & kRead;
@@ -215,7 +220,8 @@ struct Bmsk {
                                 .category = Category::integer,
                                 .min_ptx = 76,
                                 .min_sm = 70,
-                                .manual = "integer-arithmetic-instructions-bmsk"};
+                                .manual = "integer-arithmetic-instructions-bmsk",
+                                .takes = "uuu"};
   static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
                                     Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
@@ -235,7 +241,8 @@ struct Szext {
                                 .category = Category::integer,
                                 .min_ptx = 76,
                                 .min_sm = 70,
-                                .manual = "integer-arithmetic-instructions-szext"};
+                                .manual = "integer-arithmetic-instructions-szext",
+                                .takes = "ttu"};
   static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
                                     Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
@@ -262,7 +269,8 @@ struct ShfL : Shf {
                                 .category = Category::logic,
                                 .min_ptx = 31,
                                 .min_sm = 32,
-                                .manual = "logic-and-shift-instructions-shf"};
+                                .manual = "logic-and-shift-instructions-shf",
+                                .takes = "tttu"};
   static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
                                     Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
@@ -278,7 +286,8 @@ struct ShfR : Shf {
                                 .category = Category::logic,
                                 .min_ptx = 31,
                                 .min_sm = 32,
-                                .manual = "logic-and-shift-instructions-shf"};
+                                .manual = "logic-and-shift-instructions-shf",
+                                .takes = "tttu"};
   static constexpr Mods kFixed[] = {Mods{}.with(Field::shift, kShiftClamp),
                                     Mods{}.with(Field::shift, kShiftWrap)};
   static constexpr Field kReads[] = {Field::shift};
@@ -296,7 +305,8 @@ struct Lop3 {
                                 .category = Category::logic,
                                 .min_ptx = 43,
                                 .min_sm = 50,
-                                .manual = "logic-and-shift-instructions-lop3"};
+                                .manual = "logic-and-shift-instructions-lop3",
+                                .takes = "tttti"};
   // The table is an immediate, so the masks below are the same for all lanes.
   static constexpr size_t kUniformSource = 3;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, uint32_t table) {
@@ -486,7 +496,8 @@ struct Dp4a {
                                 .category = Category::integer,
                                 .min_ptx = 50,
                                 .min_sm = 61,
-                                .manual = "integer-arithmetic-instructions-dp4a"};
+                                .manual = "integer-arithmetic-instructions-dp4a",
+                                .takes = "utsu"};
   static constexpr bool kVectors = true;
   template <class A, class B, class M>
   TW_INLINE static Like<A, uint32_t> lane2(M, A a, B b, Like<A, uint32_t> c) {
@@ -502,7 +513,8 @@ struct Dp2aLo {
                                 .category = Category::integer,
                                 .min_ptx = 50,
                                 .min_sm = 61,
-                                .manual = "integer-arithmetic-instructions-dp2a"};
+                                .manual = "integer-arithmetic-instructions-dp2a",
+                                .takes = "utsu"};
   template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
     for (uint32_t i = 0; i < 2; ++i) c += uint32_t(word_of(a, i)) * uint32_t(byte_of(b, i));
     return c;
@@ -516,7 +528,8 @@ struct Dp2aHi {
                                 .category = Category::integer,
                                 .min_ptx = 50,
                                 .min_sm = 61,
-                                .manual = "integer-arithmetic-instructions-dp2a"};
+                                .manual = "integer-arithmetic-instructions-dp2a",
+                                .takes = "utsu"};
   template <class A, class B, class M> TW_INLINE static uint32_t lane2(M, A a, B b, uint32_t c) {
     for (uint32_t i = 0; i < 2; ++i) c += uint32_t(word_of(a, i)) * uint32_t(byte_of(b, i + 2));
     return c;

@@ -133,7 +133,8 @@ struct SetpInt {
                                 .types = kSetpIntTypes,
                                 .types2 = {},
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-setp"};
+                                .manual = "comparison-and-selection-instructions-setp",
+                                .takes = "ptt"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr size_t kOperandVariants = 6;
   static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNe), compare_mods(kLt),
@@ -149,7 +150,8 @@ struct SetpIntBool {
                                 .types = kSetpIntTypes,
                                 .types2 = {},
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-setp"};
+                                .manual = "comparison-and-selection-instructions-setp",
+                                .takes = "pttp"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::operation};
   template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
@@ -162,7 +164,8 @@ struct SetpFloat {
                                 .types = kF32F64,
                                 .types2 = {},
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-setp"};
+                                .manual = "comparison-and-selection-instructions-setp",
+                                .takes = "ptt"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {compare_mods(kEq),
                                     compare_mods(kNeu),
@@ -188,7 +191,8 @@ struct SetpFloatBool {
                                 .types = kF32F64,
                                 .types2 = {},
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-setp"};
+                                .manual = "comparison-and-selection-instructions-setp",
+                                .takes = "pttp"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
   template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
@@ -203,7 +207,8 @@ struct SetpHalf {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-setp"};
+                                .manual = "half-precision-comparison-instructions-setp",
+                                .takes = "ptt"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {compare_mods(kLt), compare_mods(kGt)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
@@ -219,7 +224,8 @@ struct SetpHalfBool {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-setp"};
+                                .manual = "half-precision-comparison-instructions-setp",
+                                .takes = "pttp"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
   template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
@@ -248,7 +254,8 @@ struct Set {
                                 .types = kSetTypes,
                                 .types2 = kSetSources,
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-set"};
+                                .manual = "comparison-and-selection-instructions-set",
+                                .takes = "tss"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
@@ -262,7 +269,8 @@ struct SetBool {
                                 .types = kSetTypes,
                                 .types2 = kSetSources,
                                 .category = Category::compare,
-                                .manual = "comparison-and-selection-instructions-set"};
+                                .manual = "comparison-and-selection-instructions-set",
+                                .takes = "tssp"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
@@ -280,7 +288,8 @@ struct SetHalf {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tss"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
@@ -296,7 +305,8 @@ struct SetHalfBool {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tssp"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
@@ -347,7 +357,8 @@ struct SetF16x2 : SetPair {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tss"};
 };
 struct SetF16x2Bool : SetPairBool {
   static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2",
@@ -357,7 +368,8 @@ struct SetF16x2Bool : SetPairBool {
                                 .category = Category::compare,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tssp"};
 };
 struct SetBf16x2 : SetPair {
   static constexpr RowInfo info{.grammar = "set.cmp.type.type2",
@@ -367,7 +379,8 @@ struct SetBf16x2 : SetPair {
                                 .category = Category::compare,
                                 .min_ptx = 78,
                                 .min_sm = 90,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tss"};
 };
 struct SetBf16x2Bool : SetPairBool {
   static constexpr RowInfo info{.grammar = "set.cmp.boolop.type.type2",
@@ -377,7 +390,8 @@ struct SetBf16x2Bool : SetPairBool {
                                 .category = Category::compare,
                                 .min_ptx = 78,
                                 .min_sm = 90,
-                                .manual = "half-precision-comparison-instructions-set"};
+                                .manual = "half-precision-comparison-instructions-set",
+                                .takes = "tssp"};
 };
 
 // c >= 0 ? a : b; -0 counts as zero, NaN selects b.
@@ -388,7 +402,8 @@ struct Slct {
                                 .types = kMoveTypes,
                                 .types2 = kSlctSelectors,
                                 .category = Category::select,
-                                .manual = "comparison-and-selection-instructions-slct"};
+                                .manual = "comparison-and-selection-instructions-slct",
+                                .takes = "ttts"};
   static constexpr bool kBitsOnly = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz};

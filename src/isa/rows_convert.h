@@ -37,7 +37,8 @@ struct CvtIntInt {
                                 .types2 = kCvtInts,
                                 .category = Category::convert,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
-                                .affine = Affine::widen};
+                                .affine = Affine::widen,
+                                .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::sat};
@@ -71,7 +72,8 @@ struct CvtFloatInt {
                                 .types = kF32F64,
                                 .types2 = kCvtInts,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr size_t kWorkBytes = 8;
   // Those for which the compiler knows no instruction.
@@ -91,7 +93,8 @@ struct CvtHalfInt {
                                 .category = Category::convert,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr size_t kWorkBytes = 8;
   static constexpr Field kReads[] = {Field::rnd};
@@ -142,7 +145,8 @@ struct CvtIntFloat {
                                 .types = kCvtInts,
                                 .types2 = kF32F64,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi)};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
@@ -158,7 +162,8 @@ struct CvtIntHalf {
                                 .category = Category::convert,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
@@ -174,7 +179,8 @@ struct CvtF32F64 {
                                 .types = kF32,
                                 .types2 = kF64,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -191,7 +197,8 @@ struct CvtF64F32 {
                                 .types = kF64,
                                 .types2 = kF32,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
@@ -208,7 +215,8 @@ struct CvtFloatHalf {
                                 .category = Category::convert,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
@@ -228,7 +236,8 @@ struct CvtHalfFloat {
                                 .category = Category::convert,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat, Field::relu,
@@ -276,7 +285,8 @@ struct CvtF32F32 : CvtSame {
                                 .types = kF32,
                                 .types2 = kF32,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi),
                                     round_mods(kRpi), kSat};
 };
@@ -286,7 +296,8 @@ struct CvtF64F64 : CvtSame {
                                 .types = kF64,
                                 .types2 = kF64,
                                 .category = Category::convert,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi),
                                     round_mods(kRpi)};
 };
@@ -300,7 +311,8 @@ struct CvtF16F16 : CvtSame {
                                 .category = Category::convert,
                                 .min_ptx = 42,
                                 .min_sm = 53,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
 };
 struct CvtBf16Bf16 : CvtSame {
@@ -311,7 +323,8 @@ struct CvtBf16Bf16 : CvtSame {
                                 .category = Category::convert,
                                 .min_ptx = 78,
                                 .min_sm = 90,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
 };
 
@@ -327,7 +340,8 @@ struct CvtPair {
                                 .category = Category::convert,
                                 .min_ptx = 70,
                                 .min_sm = 80,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "tss"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
@@ -367,7 +381,8 @@ struct CvtTf32Rna : CvtTf32Common {
                                 .category = Category::convert,
                                 .min_ptx = 70,
                                 .min_sm = 80,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "ts"};
 };
 struct CvtTf32 : CvtTf32Common {
   static constexpr RowInfo info{.grammar = "cvt.rnd{.satfinite}{.relu}.type.type2",
@@ -377,7 +392,8 @@ struct CvtTf32 : CvtTf32Common {
                                 .category = Category::convert,
                                 .min_ptx = 78,
                                 .min_sm = 90,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "ts"};
 };
 
 inline constexpr Type kF8Pairs[] = {Type::e4m3x2, Type::e5m2x2};
@@ -397,7 +413,8 @@ struct CvtF8F32 {
                                 .category = Category::convert,
                                 .min_ptx = 78,
                                 .min_sm = 89,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "tss"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::relu};
@@ -413,7 +430,8 @@ struct CvtF8F16 {
                                 .category = Category::convert,
                                 .min_ptx = 78,
                                 .min_sm = 89,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "ts"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
@@ -428,7 +446,8 @@ struct CvtF16F8 {
                                 .category = Category::convert,
                                 .min_ptx = 78,
                                 .min_sm = 89,
-                                .manual = "data-movement-and-conversion-instructions-cvt"};
+                                .manual = "data-movement-and-conversion-instructions-cvt",
+                                .takes = "ts"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class U, class M> TW_INLINE static Half<D> one(M m, U byte) {
@@ -453,7 +472,8 @@ struct CvtPack16 {
                                 .category = Category::convert,
                                 .min_ptx = 65,
                                 .min_sm = 72,
-                                .manual = "data-movement-and-conversion-instructions-cvt-pack"};
+                                .manual = "data-movement-and-conversion-instructions-cvt-pack",
+                                .takes = "uss"};
   template <class D, class S, class M> TW_INLINE static uint32_t lane2(M, S a, S b) {
     return uint32_t(uint16_t(saturate_to<D>(a))) << 16 | uint16_t(saturate_to<D>(b));
   }
@@ -466,7 +486,8 @@ struct CvtPack8 {
                                 .category = Category::convert,
                                 .min_ptx = 65,
                                 .min_sm = 72,
-                                .manual = "data-movement-and-conversion-instructions-cvt-pack"};
+                                .manual = "data-movement-and-conversion-instructions-cvt-pack",
+                                .takes = "ussu"};
   template <class D, class S, class M> TW_INLINE static uint32_t lane2(M, S a, S b, uint32_t c) {
     return c << 16 | uint32_t(uint8_t(saturate_to<D>(a))) << 8 | uint8_t(saturate_to<D>(b));
   }

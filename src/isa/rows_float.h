@@ -324,7 +324,8 @@ struct Testp {
                                 .types = kF32F64,
                                 .types2 = {},
                                 .category = Category::compare,
-                                .manual = "floating-point-instructions-testp"};
+                                .manual = "floating-point-instructions-testp",
+                                .takes = "pt"};
   static constexpr Field kReads[] = {Field::operation};
   template <class T, class M> TW_INLINE static bool lane(M m, T a) {
     T size = magnitude(a);

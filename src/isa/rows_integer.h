@@ -66,7 +66,8 @@ struct MulWide {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mul",
-                                .affine = Affine::mul_wide};
+                                .affine = Affine::mul_wide,
+                                .takes = "wtt"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b) {
     return wrap_mul(Wide<T>(a), Wide<T>(b));
@@ -107,7 +108,8 @@ struct MadWide {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mad",
-                                .affine = Affine::mad_wide};
+                                .affine = Affine::mad_wide,
+                                .takes = "wttw"};
   template <class T, class M> TW_INLINE static Wide<T> lane(M, T a, T b, Wide<T> c) {
     return wrap_add(wrap_mul(Wide<T>(a), Wide<T>(b)), c);
   }
@@ -313,6 +315,27 @@ struct MaxRelu {
     return most < 0 ? 0 : most;
   }
 };
+// The manual's order of the words; the toolkit's headers write the other.
+struct MinReluFirst : MinRelu {
+  static constexpr RowInfo info{.grammar = "min.relu.type",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-min"};
+};
+struct MaxReluFirst : MaxRelu {
+  static constexpr RowInfo info{.grammar = "max.relu.type",
+                                .operands = "d, a, b",
+                                .types = kS32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-max"};
+};
 // Packed 16-bit pairs: the type lies in the spelling, the register has 32 bits.
 template <class H, class F> TW_INLINE uint32_t each_word(F f, uint32_t a, uint32_t b) {
   uint32_t low = uint16_t(f(H(uint16_t(a)), H(uint16_t(b)))),
@@ -327,7 +350,8 @@ struct AddU16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-add"};
+                                .manual = "integer-arithmetic-instructions-add",
+                                .takes = "xxx"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     return each_word<uint16_t>([](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x + y; }, a, b);
   }
@@ -340,7 +364,8 @@ struct AddS16x2 : AddU16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-add"};
+                                .manual = "integer-arithmetic-instructions-add",
+                                .takes = "xxx"};
 };
 struct MinU16x2 {
   static constexpr RowInfo info{.grammar = "min.u16x2",
@@ -350,7 +375,8 @@ struct MinU16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-min"};
+                                .manual = "integer-arithmetic-instructions-min",
+                                .takes = "xxx"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     return each_word<uint16_t>(
         [](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x < y ? x : y; }, a, b);
@@ -364,7 +390,8 @@ struct MaxU16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-max"};
+                                .manual = "integer-arithmetic-instructions-max",
+                                .takes = "xxx"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     return each_word<uint16_t>(
         [](uint32_t x, uint32_t y) TW_INLINE_LAMBDA { return x > y ? x : y; }, a, b);
@@ -378,7 +405,8 @@ struct MinS16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-min"};
+                                .manual = "integer-arithmetic-instructions-min",
+                                .takes = "xxx"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     return each_word<int16_t>(
@@ -389,6 +417,17 @@ struct MinS16x2 {
         a, b);
   }
 };
+struct MinS16x2ReluFirst : MinS16x2 {
+  static constexpr RowInfo info{.grammar = "min.relu.s16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-min",
+                                .takes = "xxx"};
+};
 struct MaxS16x2 {
   static constexpr RowInfo info{.grammar = "max.s16x2{.relu}",
                                 .operands = "d, a, b",
@@ -397,7 +436,8 @@ struct MaxS16x2 {
                                 .category = Category::integer,
                                 .min_ptx = 80,
                                 .min_sm = 90,
-                                .manual = "integer-arithmetic-instructions-max"};
+                                .manual = "integer-arithmetic-instructions-max",
+                                .takes = "xxx"};
   static constexpr Field kReads[] = {Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
     return each_word<int16_t>(
@@ -408,6 +448,17 @@ struct MaxS16x2 {
         a, b);
   }
 };
+struct MaxS16x2ReluFirst : MaxS16x2 {
+  static constexpr RowInfo info{.grammar = "max.relu.s16x2",
+                                .operands = "d, a, b",
+                                .types = kB32,
+                                .types2 = {},
+                                .category = Category::integer,
+                                .min_ptx = 80,
+                                .min_sm = 90,
+                                .manual = "integer-arithmetic-instructions-max",
+                                .takes = "xxx"};
+};
 
 // Shift amounts are unsigned 32-bit and clamp at the width.
 struct Shl {
@@ -417,7 +468,8 @@ struct Shl {
                                 .types2 = {},
                                 .category = Category::logic,
                                 .manual = "logic-and-shift-instructions-shl",
-                                .affine = Affine::shl};
+                                .affine = Affine::shl,
+                                .takes = "ttu"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) {
     return b >= kBitsOf<T> ? T(0) : T(Work<T>(a) << (b & (kBitsOf<T> - 1)));
@@ -432,7 +484,8 @@ struct Shr {
                                 .types = kShrTypes,
                                 .types2 = {},
                                 .category = Category::logic,
-                                .manual = "logic-and-shift-instructions-shr"};
+                                .manual = "logic-and-shift-instructions-shr",
+                                .takes = "ttu"};
   static constexpr size_t kOperandVariants = 1;
   template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b) {
     if constexpr (kIsSigned<T>)

@@ -36,7 +36,8 @@ struct Selp {
                                 .types = kMoveTypes,
                                 .types2 = {},
                                 .category = Category::select,
-                                .manual = "comparison-and-selection-instructions-selp"};
+                                .manual = "comparison-and-selection-instructions-selp",
+                                .takes = "tttp"};
   static constexpr size_t kOperandVariants = 1;
   static constexpr bool kBitsOnly = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) { return c ? a : b; }

@@ -66,7 +66,8 @@ constexpr RowInfo video_info(std::string_view grammar, std::string_view manual) 
           .category = Category::integer,
           .min_ptx = 30,
           .min_sm = 30,
-          .manual = manual};
+          .manual = manual,
+          .takes = "vvvv"};
 }
 inline constexpr std::string_view
     kVideo2 = "simd-video-instructions-vadd2-vsub2-vavrg2-vabsdiff2-vmin2-vmax2",
@@ -127,7 +128,8 @@ struct Vset2 : Vset<2> {
                                 .category = Category::integer,
                                 .min_ptx = 30,
                                 .min_sm = 30,
-                                .manual = "simd-video-instructions-vset2"};
+                                .manual = "simd-video-instructions-vset2",
+                                .takes = "vvvv"};
 };
 struct Vset4 : Vset<4> {
   static constexpr RowInfo info{.grammar = "vset4.atype.btype.cmp{.accumulate}",
@@ -137,7 +139,8 @@ struct Vset4 : Vset<4> {
                                 .category = Category::integer,
                                 .min_ptx = 30,
                                 .min_sm = 30,
-                                .manual = "simd-video-instructions-vset4"};
+                                .manual = "simd-video-instructions-vset4",
+                                .takes = "vvvv"};
 };
 
 }  // namespace TW_TARGET

@@ -80,6 +80,12 @@ constexpr Word kWords[] = {
     {"u32", "btype", Field::type_b, 0},
     {"s32", "btype", Field::type_b, 1},
     {"add", "accumulate", Field::operation, kOpAdd},
+    {"add", "atomvec", Field::operation, kOpAdd},
+    {"min", "atomvec", Field::operation, kOpMin},
+    {"max", "atomvec", Field::operation, kOpMax},
+    {"add", "second", Field::operation, kOpAdd},
+    {"min", "second", Field::operation, kOpMin},
+    {"max", "second", Field::operation, kOpMax},
     {"abs", "", Field::abs, 1},
     {"shiftamt", "", Field::shiftamt, 1},
     {"wide", "", Field::part, kWide},
@@ -176,6 +182,14 @@ constexpr Word kWords[] = {
     {"L2::64B", "cache", Field::nontemporal, 0},
     {"L2::128B", "cache", Field::nontemporal, 0},
     {"L2::256B", "cache", Field::nontemporal, 0},
+    {"L2::cache_hint", "cache", Field::cache_hint, 1},
+    // createpolicy: the digit that ptxas writes into the policy.
+    {"L2::evict_unchanged", "primary", Field::operation, 0},
+    {"L2::evict_first", "primary", Field::operation, 2},
+    {"L2::evict_last", "primary", Field::operation, 4},
+    {"L2::evict_normal", "primary", Field::operation, 6},
+    {"L2::evict_first", "secondary", Field::nontemporal, 0},
+    {"L2::evict_unchanged", "secondary", Field::nontemporal, 0},
 };
 
 struct Slot {
@@ -395,7 +409,8 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   auto rows = table().by_opcode.find(instruction.opcode);
   if (rows == table().by_opcode.end()) {
     return Error{fmt::format("instruction '{}' is not supported (no row of the instruction table "
-                             "has the opcode '{}')",
+                             "has the opcode '{}'; docs/isa.md lists those that there are, and "
+                             "why others are not)",
                              instruction.spelling(), instruction.opcode),
                  file, instruction.line, instruction.column};
   }
@@ -411,7 +426,8 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
-  return Error{fmt::format("instruction '{}' is not supported in this form (manual: {})",
+  return Error{fmt::format("instruction '{}' is not supported in this form: docs/isa.md lists those "
+                           "that are (manual: {})",
                            instruction.spelling(), manual_url(nearest)),
                file, instruction.line, instruction.column};
 }

@@ -103,6 +103,7 @@ struct Operand {
   };
   Kind kind = Kind::sink;
   bool negated = false;
+  bool minus = false;      // reg: -%r1, an operand of vmad
   uint32_t reg = kNone;    // reg
   uint32_t index = kNone;  // label, table
   uint64_t bits = 0;       // integer, float32, float64

@@ -80,6 +80,16 @@ bool Parser::operand(Operand& result, uint32_t nesting) {
         result.negated = true;
         return true;
       }
+      if (token_.is('-')) {  // before a register: an operand of vmad
+        Lexer ahead = lexer_;
+        if (ahead.next().kind != TokenKind::identifier) break;
+        const Token mark = token_;
+        advance();
+        if (!operand_name(result)) return false;
+        if (result.kind != Operand::Kind::reg) return fail(mark, "'-' needs a register behind it");
+        result.minus = true;
+        return true;
+      }
       break;
     default: break;
   }

@@ -167,6 +167,7 @@ void print_operand(std::string& out, const Module& m, const Function& f, const O
   switch (o.kind) {
     case Kind::reg:
       if (o.negated) out += '!';
+      if (o.minus) out += '-';
       out += f.registers[o.reg].name;
       if (!o.name.empty()) write(out, ".{}", o.name);
       break;

@@ -39,7 +39,9 @@ int main() {
       "Correctly rounded instructions give the bits that the manual defines, on every instruction "
       "set of the host. Approximate ones stay within the\n"
       "manual's error bounds and do not reproduce the hardware's bits. A NaN from f64 arithmetic "
-      "is 0xfff8000000000000.\n\n"
+      "is 0xfff8000000000000. Scalar video instructions give what ptxas makes of them, which "
+      "is what an H200 gives and in places not what the manual says\n"
+      "(`src/emu/lower_video.cpp`).\n\n"
       "## Lane by lane\n\n");
   table(0, isa::kLaneRows);
   fmt::print("\n## Memory, control flow, warp and CTA\n\n");
@@ -47,14 +49,12 @@ int main() {
   fmt::print(
       "\n## Not supported\n\n"
       "| instructions | why |\n|---|---|\n"
-      "| scalar video instructions with `.sat`, `.min`, `.max`, the destination `.h1`, a negated "
-      "operand, or scaled with operands of different signs | an H200 does something else than the "
-      "manual says; no program of the census uses "
-      "them |\n"
       "| `cvt.rs`, `cvt.pack` to 4 and 2 bits, 4- and 6-bit floats, `f32x2` arithmetic | newer "
       "than "
       "compute capability 9.0, or not met in programs |\n"
-      "| `mov.b128` | no 128-bit registers |\n"
+      "| `atom.b128` | no host has them beside its own 16-byte atomics; no program of the census "
+      "uses "
+      "them |\n"
       "| `tex`, `tld4`, `suld`, `sust` | textures and surfaces |\n"
       "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async` | tensor cores and "
       "asynchronous copies |\n");

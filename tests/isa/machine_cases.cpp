@@ -575,6 +575,140 @@ void address_and_control_cases(Cases& cases) {
             function);
 }
 
+// Registers of 128 bits, vectors, cache policies.
+void wide_cases(Cases& cases) {
+  const Words two = {"u64", "u64"};
+  const std::string wide = ".reg .b128 %wide, %other;\nmov.b128 %wide, {%w0, %w1};\n";
+  const std::string split =
+      ".reg .b64 %low, %high;\nmov.b128 {%low, %high}, %other;\nmov.b64 %r, %low;\n" +
+      join("%high");
+  cases.add("mov.b128", two, wide + "mov.b128 %other, %wide;\n" + split);
+  cases.add("mov.b128 odd lanes", two,
+            wide + "mov.b128 %other, {%w1, 77};\n@%odd mov.b128 %other, %wide;\n" + split);
+  cases.add("mov.b128 of four", two,
+            ".reg .b128 %other;\n.reg .b32 %a, %b;\ncvt.u32.u64 %a, %w0;\ncvt.u32.u64 %b, "
+            "%w1;\nmov.b128 %other, {%a, %b, 5, %a};\n" +
+                split);
+  cases.add("mov.b128 to four", two,
+            wide +
+                ".reg .b32 %a, %b, %c;\nmov.b128 {%a, _, %b, %c}, %wide;\nmov.b64 %r, {%a, "
+                "%b};\ncvt.u64.u32 %k, %c;\n" +
+                join("%k"));
+  for (const char* space : {"global", "shared", "local"})
+    for (const bool generic : {false, true}) {
+      const Slot slot = slot_in(space, generic);
+      const std::string dot = generic ? "" : std::string(".") + space,
+                        note = generic ? std::string(" ") + space : "";
+      cases.add(
+          fmt::format("st{}.b128{}", dot, note), two,
+          slot.inside + wide + fmt::format("st{}.b128 [%p], %wide;\n", dot) + joined_words(dot),
+          slot.outside);
+      cases.add(fmt::format("ld{}.b128{}", dot, note), two,
+                slot.inside +
+                    fmt::format("st{0}.v2.b64 [%p], {{%w1, %w0}};\n.reg .b128 "
+                                "%other;\nld{0}.b128 %other, [%p];\n",
+                                dot) +
+                    split,
+                slot.outside);
+    }
+  cases.add("mov.v2.b32", two,
+            ".reg .b32 %a, %b;\ncvt.u32.u64 %a, %w0;\ncvt.u32.u64 %b, %w1;\nmov.v2.b32 {%a, %b}, "
+            "{%b, %a};\nmov.b64 %r, {%a, %b};\n");
+  cases.add("mov.v2.u64", two,
+            ".reg .u64 %c, %d;\nmov.v2.u64 {%c, %d}, {%w1, 5};\nmov.b64 %r, %c;\n" + join("%d"));
+  cases.add("mov.v4.u32", two,
+            ".reg .u32 %a, %b, %c, %d;\nmov.v4.u32 {%a, %b, %c, %d}, {1, 2, 3, 0xffffffff};\n"
+            "cvt.u32.u64 %a, %w0;\n@%odd mov.v4.u32 {%b, %c, %d, %a}, {%a, %b, %c, %d};\n"
+            "mov.b64 %r, {%a, %b};\nmov.b64 %k, {%c, %d};\n" +
+                join("%k"));
+  for (const char* type : {"u8", "s16", "b32", "u64", "v2.u32", "v4.f32"}) {
+    const int vector = type[0] == 'v' ? type[1] - '0' : 1;
+    const std::string ldu = fmt::format("ldu.global.{}", type);
+    cases.add(ldu, two, load(ldu, vector > 1 ? type + 3 : type, vector, "%in"));
+  }
+  cases.add("ldu.u32", {"u64"}, load("ldu.u32", "u32", 1, "%in"));
+  // A policy itself is opaque: what is loaded and stored with it is not.
+  const Slot slot = slot_in("global");
+  const auto with_policy = [&](const std::string& policy) {
+    cases.add(policy, two,
+              slot.inside +
+                  fmt::format(".reg .b64 %policy;\n{}st.global.L2::cache_hint.v2.b64 [%p], {{%w0, "
+                              "%w1}}, %policy;\nld.global.L1::no_allocate.L2::cache_hint.b64 %r, "
+                              "[%p+8], %policy;\n",
+                              policy + ";\n"),
+              slot.outside);
+  };
+  with_policy("createpolicy.fractional.L2::evict_last.b64 %policy, 1.0");
+  with_policy("createpolicy.fractional.L2::evict_first.L2::evict_unchanged.b64 %policy, 0.25");
+  with_policy("createpolicy.fractional.L2::evict_normal.b64 %policy");
+  with_policy("createpolicy.range.global.L2::evict_last.b64 %policy, [%p], 0x1000, 0x2000");
+  with_policy(
+      "createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;\ncreatepolicy.cvt.L2.b64 "
+      "%policy, %policy");
+  const std::string hint =
+      ".reg .b64 %policy;\ncreatepolicy.fractional.L2::evict_last.b64 %policy, "
+      "1.0;\nst.global.v2.b64 [%p], {%w0, %w1};\n.reg .b32 %d;\n";
+  cases.add("atom.global.add.L2::cache_hint.u32", two,
+            slot.inside + hint +
+                "cvt.u32.u64 %d, %w1;\natom.global.add.L2::cache_hint.u32 %d, [%p], %d, "
+                "%policy;\ncvt.u64.u32 %r, %d;\nld.global.b64 %k, [%p];\n" +
+                join("%k"),
+            slot.outside);
+  cases.add("red.global.max.L2::cache_hint.u32", two,
+            slot.inside + hint +
+                "cvt.u32.u64 %d, %w1;\nred.global.max.L2::cache_hint.u32 [%p], %d, "
+                "%policy;\nld.global.b64 %r, [%p];\n",
+            slot.outside);
+  for (const char* form : {"discard.global.L2", "applypriority.global.L2::evict_normal"})
+    cases.add(form, two,
+              "mov.b64 %r, %w0;\n.reg .b64 %p;\nmov.u64 %p, @K_line;\n" +
+                  fmt::format("{} [%p], 128;\n", form) + join("%w1"),
+              ".global .align 128 .b8 @K_line[128];\n");
+  for (const char* form :
+       {"createpolicy.cvt.L2.b64 %k, %k", "createpolicy.range.L2::evict_first.b64 %k, [%in], 1, 1"})
+    cases.add(form, two,
+              std::string("createpolicy.fractional.L2::evict_normal.b64 %k;\n") + form +
+                  ";\nmov.b64 %r, %w0;\n" + join("%w1"));
+}
+
+// Vectors of atomics: each element for itself.
+void vector_atomic_cases(Cases& cases) {
+  const Slot slot = slot_in("global");
+  struct Form {
+    const char *operation, *type;
+    int vector;
+  };
+  const Form forms[] = {
+      {"add", "f32", 2},          {"add", "f32", 4},         {"add.noftz", "f16", 2},
+      {"add.noftz", "f16", 8},    {"add.noftz", "bf16", 4},  {"add.noftz", "f16x2", 2},
+      {"add.noftz", "bf16x2", 4}, {"min.noftz", "f16", 4},   {"max.noftz", "f16", 8},
+      {"min.noftz", "bf16", 2},   {"max.noftz", "f16x2", 4}, {"min.noftz", "bf16x2", 2}};
+  for (const Form& form : forms)
+    for (const bool result : {true, false})
+      for (const bool generic : {false, true}) {
+        const uint32_t bits = bits_of(form.type);
+        std::string values, text = slot.inside;
+        if (generic) text += "cvta.global.u64 %p, %p;\n";
+        const std::string dot = generic ? "" : ".global";
+        text += fmt::format("st{}.v2.b64 [%p], {{%w0, %w1}};\n", dot);
+        for (int i = 0; i < form.vector; i++) {
+          text += fmt::format(
+              ".reg .b{0} %v{1};\nshr.u64 %k, %w{2}, {3};\ncvt.u{0}.u64 %v{1}, "
+              "%k;\n",
+              bits, i, (i + 1) & 1, (uint32_t(i) * bits) % 64 / 2);
+          values += fmt::format("{}%v{}", i ? ", " : "", i);
+        }
+        const std::string spelling = fmt::format("{}{}.{}.v{}.{}", result ? "atom" : "red", dot,
+                                                 form.operation, form.vector, form.type);
+        text += result ? fmt::format("{} {{{}}}, [%p], {{{}}};\n", spelling, values, values)
+                       : fmt::format("{} [%p], {{{}}};\n", spelling, values);
+        text += joined_words(dot);
+        for (int i = 0; result && i < form.vector; i++)
+          text += fmt::format("cvt.u64.u{} %k, %v{};\n", bits, i) + join("%k");
+        cases.add(spelling + (generic ? " global" : ""), {"u64", "u64"}, text, slot.outside);
+      }
+}
+
 // lop3 with a predicate beside its result.
 void logic_cases(Cases& cases) {
   for (const char* op : {"and", "or"})
@@ -599,14 +733,6 @@ void video_cases(Cases& cases) {
   const auto any_sign = [&] { return fmt::format(".{}", pick(sign)); };
   const auto add = [&](const std::string& spelling, const std::string& d,
                        const std::string& sources) {
-    // Scalar forms that are not supported, for an H200 does not do what the manual says.
-    const auto has = [&](const char* word) { return spelling.find(word) != std::string::npos; };
-    const bool scalar = spelling[spelling.find('.') - 1] > '9';
-    if (scalar && (has(".sat") || has(".min") || has(".max") || d == "%d.h1" ||
-                   sources.find('-') != std::string::npos))
-      return;
-    // vmad.type.atype.btype with operands of different signs, scaled: the same.
-    if (has(".shr") && spelling.compare(9, 3, spelling, 13, 3) != 0) return;
     cases.add(fmt::format("{} {} {}", spelling, d, sources), {"b32", "b32", "b32"},
               fmt::format(".reg .b32 %d;\nmov.b32 %d, 0;\n{} {}, {};\ncvt.u64.u32 %r, %d;\n",
                           spelling, d, sources));
@@ -682,6 +808,8 @@ std::vector<Case> machine_cases() {
   warp_cases(cases);
   barrier_cases(cases);
   address_and_control_cases(cases);
+  wide_cases(cases);
+  vector_atomic_cases(cases);
   logic_cases(cases);
   video_cases(cases);
   return cases.take();

@@ -37,7 +37,7 @@ TEST(OperandTypes, RegistersOfTheTypeOrOfBitsAgree) {
 
 TEST(OperandTypes, OthersAreRefusedByName) {
   EXPECT_EQ(problem("add.u32 %r0, %f1, %r2"),
-            "'add.u32' takes a .u32 as operand 2, and %f1 is a .f32");
+            "'add.u32' takes a .u32 as operand 2, and %f1 is a .f32: move it into a .b32 first");
   for (const char* text :
        {"add.u32 %r0, %r1, %p2", "add.f32 %f0, %ur1, %f2", "add.s64 %rd0, %rd1, %r2",
         "add.f64 %d0, %ud1, %d2", "add.u16 %h0, %hf1, %h2", "add.f16 %hf0, %uh1, %hf2",
