@@ -184,13 +184,17 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
   auto add = [&](const tw::model::GemmCandidate& predicted, int raster, auto launch) {
     WgmmaSchedule schedule;
     schedule.cluster = predicted.cluster;
+    schedule.shares_a = predicted.shares_a;
     schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
     schedule.k_cluster = predicted.k_cluster;
     schedule.programmatic = true;
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%d%s/c%d/k%d/g%d/r%d", predicted.bm, predicted.bn,
-                  predicted.kernel == tw::model::GemmKernel::kGather ? " gather" : "",
-                  predicted.cluster, predicted.k_cluster * predicted.groups, schedule.raster_group,
+    std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d", predicted.bm, predicted.bn,
+                  predicted.kernel == tw::model::GemmKernel::kGather ? " gather"
+                  : predicted.ping_pong                              ? " turns"
+                                                                     : "",
+                  predicted.shares_a ? "a" : "c", predicted.cluster,
+                  predicted.k_cluster * predicted.groups, schedule.raster_group,
                   predicted.resident);
     forced.push_back({name, predicted.total_us});
     out->push_back({name,
@@ -210,9 +214,9 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
                     nullptr});
   };
   if (problem.cuda_cores) {
-    for (const SgemmTileShape& tile : kSgemmTiles) {
+    for (const tw::model::GemmTile& tile : tw::model::kCudaCoreTiles) {
       for (int raster : {8, 16})
-        add(predict_gemm(problem, machine, {tile.bm, tile.bn}, 1, 1, 1), raster,
+        add(predict_gemm(problem, machine, tile, 1, 1, 1), raster,
             [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
               return launch_sgemm(p, tile, s, stream);
             });
@@ -271,12 +275,12 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
         add(predict_gather(problem, machine, kernel->threads / 128), 0, launch);
       continue;
     }
-    const tw::model::GemmTile tile{kernel->bm, kernel->bn, kernel->resident};
+    const tw::model::GemmTile tile{kernel->bm, kernel->bn, kernel->resident, kernel->ping_pong};
     auto predict = [&](int cluster, int k_cluster) {
       return predict_gemm(problem, machine, tile, cluster, k_cluster, 1);
     };
     const int64_t slots = 132 * kernel->resident;
-    if (problem.k >= 1024 && tiles <= slots) {
+    if (problem.k >= 1024 && tiles <= slots && !kernel->ping_pong) {
       for (int k_cluster = 2; k_cluster <= 8; ++k_cluster) {
         const int64_t blocks = (c.k * c.type->bytes + 127) / 128,
                       chunk = (blocks + k_cluster - 1) / k_cluster;
@@ -284,10 +288,15 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
           add(predict(1, k_cluster), 0, launch);
       }
     }
-    if (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192) continue;
+    if (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192 && !kernel->ping_pong)
+      continue;
+    if (c.m <= kernel->bm && !kernel->ping_pong) {
+      for (int cluster : tw::model::kSharingAClusters)
+        add(predict_gemm(problem, machine, tile, cluster, 1, 1, true), 0, launch);
+    }
     for (int cluster : {1, 2}) {
       add(predict(cluster, 1), 0, launch);
-      if (kernel->bn == 256 && kernel->bm == 128 && tiles > slots) {
+      if (kernel->bn >= 128 && kernel->bm == 128 && tiles > slots) {
         add(predict(cluster, 1), 4, launch);
         add(predict(cluster, 1), 32 / cluster, launch);
       }

@@ -5,33 +5,28 @@
 // x cluster x layout directly; through the API: types, outputs, orders, transposes, offsets of 0..7
 // elements, leading dimensions, beta (with NaN in C when beta is 0), splits, batches, k = 0, zero
 // sizes, one row or column; refusals; the same bits over repeated runs and two streams.
-#include <cuda_bf16.h>
+#include "gemm_verify.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <limits>
-
-#include "frame.h"
-#include "gemm/lib/sgemm.h"
-#include "gemm/lib/wgmma_launch.h"
-#include "gemm_cases.h"
 
 namespace tilewright::bench {
 namespace {
 
 constexpr int64_t kMargin = 64;  // elements of poison either side of D
 
-struct Shape {
-  int64_t m, n, k;
-  bool transpose_a = false, transpose_b = false;
-  Order order = Order::kRowMajor;
-  Type type = Type::kBf16, type_d = Type::kBf16;
-  int64_t offset = 0, pad = 0, batches = 1;
-  float alpha = 1, beta = 0;
-  bool alias_c = false;
-};
+// Stored lines x length of an operand under order and transpose.
+void stored(const Shape& s, bool is_a, int64_t* lines, int64_t* length) {
+  const int64_t rows = is_a ? s.m : s.k, columns = is_a ? s.k : s.n;
+  const bool transposed = is_a ? s.transpose_a : s.transpose_b;
+  const bool row_major = (s.order == Order::kRowMajor) != transposed;
+  *lines = row_major ? rows : columns;
+  *length = row_major ? columns : rows;
+}
+
+}  // namespace
 
 std::string describe(const Shape& s) {
   char text[200];
@@ -46,35 +41,8 @@ std::string describe(const Shape& s) {
   return text;
 }
 
-class DeviceBytes {
- public:
-  explicit DeviceBytes(size_t bytes) : bytes_(bytes) {
-    TW_CUDA(cudaMalloc(&data_, std::max<size_t>(bytes, 256)));
-  }
-  ~DeviceBytes() { cudaFree(data_); }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-  char* data() const { return static_cast<char*>(data_); }
-  size_t size() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  size_t bytes_;
-};
-
-// Stored lines x length of an operand under order and transpose.
-void stored(const Shape& s, bool is_a, int64_t* lines, int64_t* length) {
-  const int64_t rows = is_a ? s.m : s.k, columns = is_a ? s.k : s.n;
-  const bool transposed = is_a ? s.transpose_a : s.transpose_b;
-  const bool row_major = (s.order == Order::kRowMajor) != transposed;
-  *lines = row_major ? rows : columns;
-  *length = row_major ? columns : rows;
-}
-
-// Runs one shape; the returned text says what is wrong, empty when nothing is.
-// `launch` may replace the API call (to force a tile); null uses gemm().
 std::string run_shape(const Shape& s,
-                      const std::function<cudaError_t(const GemmArguments&)>& launch = nullptr) {
+                      const std::function<cudaError_t(const GemmArguments&)>& launch) {
   const int bytes = type_info(s.type).bytes, d_bytes = type_info(s.type_d).bytes;
   int64_t a_lines, a_length, b_lines, b_length;
   stored(s, true, &a_lines, &a_length);
@@ -217,35 +185,30 @@ std::string run_shape(const Shape& s,
   return text;
 }
 
-class Log {
- public:
-  Log(std::vector<Case>& cases, const Options& options) : cases_(cases), options_(options) {}
-  void add(const std::string& group, const std::string& name, const std::string& problem) {
-    if (cases_.empty() || cases_.back().name != group) {
-      cases_.emplace_back();
-      cases_.back().name = group;
-      std::printf("%s\n", group.c_str());
-    }
-    ++count_;
-    if (!problem.empty()) ++failures_;
-    if (!problem.empty()) std::printf("  WRONG %s: %s\n", name.c_str(), problem.c_str());
-    std::fflush(stdout);
-    Outcome outcome;
-    outcome.name = name;
-    outcome.error = problem;
-    outcome.checked = true;
-    cases_.back().outcomes.push_back(outcome);
+void Log::add(const std::string& group, const std::string& name, const std::string& problem) {
+  if (cases_.empty() || cases_.back().name != group) {
+    cases_.emplace_back();
+    cases_.back().name = group;
+    std::printf("%s\n", group.c_str());
   }
-  bool wants(const std::string& group) const { return selected(options_, group); }
-  void summary() const { std::printf("%d checks, %d failures\n", count_, failures_); }
+  ++count_;
+  if (!problem.empty()) ++failures_;
+  if (!problem.empty()) std::printf("  WRONG %s: %s\n", name.c_str(), problem.c_str());
+  std::fflush(stdout);
+  Outcome outcome;
+  outcome.name = name;
+  outcome.error = problem;
+  outcome.checked = true;
+  cases_.back().outcomes.push_back(outcome);
+}
 
- private:
-  std::vector<Case>& cases_;
-  const Options& options_;
-  int count_ = 0, failures_ = 0;
-};
+void Log::check(const std::string& group, const std::string& name,
+                const std::function<std::string()>& run) {
+  if (options_.suite != "sanitize" || selected(options_, name)) add(group, name, run());
+}
 
-// The arguments as the kernels take them (row-major).
+void Log::summary() const { std::printf("%d checks, %d failures\n", count_, failures_); }
+
 tw::gemm::WgmmaProblem kernel_problem(const GemmArguments& g) {
   tw::gemm::WgmmaProblem p{};
   p.m = int(g.m), p.n = int(g.n), p.k = int(g.k);
@@ -261,161 +224,12 @@ tw::gemm::WgmmaProblem kernel_problem(const GemmArguments& g) {
   return p;
 }
 
-// --types
 bool wants_type(const Options& options, Type type) {
   return options.types.empty() || std::find(options.types.begin(), options.types.end(),
                                             type_info(type).name) != options.types.end();
 }
 
-// A kernel for products with one narrow side: D as it is and turned, K whole and split, ragged and
-// not.
-void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
-  for (bool turned : {false, true}) {
-    for (int k_cluster : {1, 2, 3, 8}) {
-      for (int ragged = 0; ragged < 2; ++ragged) {
-        if (small && (!ragged || k_cluster % 2 == 0)) continue;
-        const int bytes = tw::gemm::element_bytes(kernel.element_a);
-        const int64_t unit = 16 / bytes, wide = kernel.a_mn ? 208 : 203;
-        const int64_t narrow = kernel.bn - (ragged == 0 ? 0 : (kernel.b_mn ? unit : 3));
-        Shape s;
-        s.m = turned ? narrow : wide;
-        s.n = turned ? wide : narrow;
-        s.k = 128 / bytes * 24 - (ragged ? unit : 0);
-        s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
-        s.type_d = ragged ? Type::kF32 : (k_cluster == 2 ? Type::kF16 : Type::kBf16);
-        s.transpose_a = turned ? kernel.b_mn : kernel.a_mn;
-        s.transpose_b = !(turned ? kernel.a_mn : kernel.b_mn);
-        char name[240];
-        std::snprintf(name, sizeof name, "%s narrow %d%s cluster %d %s", type_info(s.type).name,
-                      kernel.bn, turned ? " turned" : "", k_cluster, describe(s).c_str());
-        log.add("tiles", name, run_shape(s, [&](const GemmArguments& g) {
-                  tw::gemm::WgmmaProblem p = kernel_problem(g);
-                  p.m = int(wide);
-                  p.n = int(narrow);
-                  if (turned) std::swap(p.a, p.b);
-                  p.transposed = turned;
-                  tw::gemm::WgmmaSchedule schedule;
-                  schedule.k_cluster = k_cluster;
-                  return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
-                }));
-      }
-    }
-  }
-}
-
-// The kernel without TMA: odd pitches and addresses, batches, more and fewer K blocks than
-// warpgroups, sizes below a chunk.
-void verify_gather(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
-  const int64_t shapes[][3] = {{131, 77, 203}, {64, 128, 512}, {3, 5, 2}, {65, 67, 1029}};
-  for (const auto& shape : shapes) {
-    for (int64_t offset : {0, 1, 3, 8}) {
-      if (small && (shape[2] != 203 || offset != 1)) continue;
-      Shape s;
-      s.m = shape[0], s.n = shape[1], s.k = shape[2];
-      s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
-      s.type_d = offset == 0 ? Type::kBf16 : (offset == 1 ? Type::kF32 : Type::kF16);
-      s.transpose_a = kernel.a_mn;
-      s.transpose_b = !kernel.b_mn;
-      s.offset = offset;
-      s.pad = offset == 3 ? 5 : 0;
-      s.batches = offset == 8 ? 3 : 1;
-      const std::string name = std::string(type_info(s.type).name) + " gather " +
-                               std::to_string(kernel.threads / 128) + " " + describe(s);
-      log.add("tiles", name, run_shape(s, [&](const GemmArguments& g) {
-                return tw::gemm::launch_wgmma(kernel, kernel_problem(g), {}, nullptr);
-              }));
-    }
-  }
-}
-
-// Every instance, forced: the model would leave most of them out on small shapes.
-void verify_tiles(Log& log, const Options& options, bool small = false) {
-  int count = 0;
-  const tw::gemm::WgmmaKernel* all = tw::gemm::wgmma_kernels(&count);
-  for (int i = 0; i < count; ++i) {
-    const tw::gemm::WgmmaKernel& kernel = all[i];
-    if (kernel.element_a != kernel.element_b) continue;
-    if (!wants_type(options, static_cast<Type>(static_cast<int>(kernel.element_a)))) continue;
-    if (small && kernel.element_a == tw::gemm::Element::kF16) continue;  // as bf16
-    if (kernel.kernel == tw::model::GemmKernel::kGather) {
-      verify_gather(log, kernel, small);
-      continue;
-    }
-    if (kernel.kernel == tw::model::GemmKernel::kNarrow) {
-      verify_narrow(log, kernel, small);
-      continue;
-    }
-    for (int cluster : {1, 2, -2, -3, -4, -8}) {  // negative: that many CTAs share a tile's K
-      for (int ragged = 0; ragged < 2; ++ragged) {
-        Shape s;
-        s.m = ragged ? 523 : 520;
-        s.n = ragged ? 777 : 776;
-        s.k = 336;
-        if (small) {  // one launch a kernel and kind of cluster
-          if (!ragged || cluster < -2) continue;
-          s.m = 149, s.n = 267, s.k = 208;
-        }
-        if (cluster < 0)
-          s.m = s.n = ragged ? 61 : 64,
-          s.k = 4080;  // one tile a cluster, one wave, a part of K for each CTA
-        s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
-        s.type_d = ragged
-                       ? (cluster == 2 || cluster == -4 ? Type::kF32
-                                                        : (cluster == 1 ? Type::kBf16 : Type::kF16))
-                       : Type::kBf16;
-        s.transpose_a = kernel.a_mn;
-        s.transpose_b = !kernel.b_mn;
-        s.pad = 0;
-        // A and B need a multiple of 16 bytes; only D's pitch is ragged here.
-        const int64_t unit = 16 / type_info(s.type).bytes;
-        if (kernel.a_mn) s.m = (s.m + unit - 1) / unit * unit;
-        if (kernel.b_mn) s.n = (s.n + unit - 1) / unit * unit;
-        if (ragged) s.pad = unit;  // keeps A and B aligned
-        char name[240];
-        std::snprintf(name, sizeof name, "%s %dx%d resident %d cluster %d %s",
-                      type_info(s.type).name, kernel.bm, kernel.bn, kernel.resident, cluster,
-                      describe(s).c_str());
-        if (cluster < 0 && type_info(s.type).bytes == 4) s.k = 2040;
-        if (cluster < 0 && type_info(s.type).bytes == 1) s.k = 8176;
-        const std::string problem = run_shape(s, [&](const GemmArguments& g) {
-          tw::gemm::WgmmaSchedule schedule;
-          schedule.cluster = std::max(cluster, 1);
-          schedule.k_cluster = std::max(-cluster, 1);
-          schedule.raster_group = 3;
-          if (cluster == 2) schedule.sm_count = 4;  // several tiles a CTA
-          return tw::gemm::launch_wgmma(kernel, kernel_problem(g), schedule, nullptr);
-        });
-        log.add("tiles", name, problem);
-      }
-    }
-  }
-}
-
-// The CUDA-core kernel: every tile and layout, pitches and addresses odd and even, with and without
-// splits.
-void verify_sgemm(Log& log) {
-  for (const tw::gemm::SgemmTileShape& tile : tw::gemm::kSgemmTiles) {
-    for (int layout = 0; layout < 4; ++layout) {
-      for (int ragged = 0; ragged < 3; ++ragged) {
-        Shape s;
-        s.m = ragged == 1 ? 271 : 384;
-        s.n = ragged == 1 ? 389 : 512;
-        s.k = ragged == 1 ? 67 : 96;
-        s.offset = ragged == 2 ? 1 : 0;
-        s.type = s.type_d = Type::kF32;
-        s.transpose_a = layout & 1;
-        s.transpose_b = layout >> 1;
-        char name[240];
-        std::snprintf(name, sizeof name, "f32 %dx%d %s", tile.bm, tile.bn, describe(s).c_str());
-        log.add("sgemm", name, run_shape(s, [&](const GemmArguments& g) {
-                  tw::gemm::WgmmaSchedule schedule;
-                  schedule.raster_group = 2;
-                  return tw::gemm::launch_sgemm(kernel_problem(g), tile, schedule, nullptr);
-                }));
-      }
-    }
-  }
-}
+namespace {
 
 void verify_api(Log& log, const Options& options) {
   std::vector<Type> types = {Type::kBf16, Type::kF16,  Type::kTf32,
@@ -568,174 +382,9 @@ void verify_determinism(Log& log) {
   }
 }
 
-// ---- What callers get wrong, and what sizes get wrong (--suite faults)
-
-std::vector<char> run_and_fetch(const GemmArguments& g, size_t d_bytes, std::string* problem,
-                                cudaStream_t stream = nullptr) {
-  GemmWorkspace need;
-  if (!gemm_workspace(g, &need)) *problem = "workspace query failed";
-  DeviceBytes workspace(need.recommended);
-  const Status status = gemm(g, workspace.data(), need.recommended, stream);
-  if (!status) *problem = std::string(status.argument) + ": " + status.message;
-  TW_CUDA(cudaDeviceSynchronize());
-  std::vector<char> out(d_bytes);
-  TW_CUDA(cudaMemcpy(out.data(), g.d, d_bytes, cudaMemcpyDeviceToHost));
-  return out;
-}
-
-// Row-major, packed.
-GemmArguments packed(int64_t m, int64_t n, int64_t k, Type type, Type type_d) {
-  GemmArguments g;
-  g.m = m, g.n = n, g.k = k;
-  g.type_a = g.type_b = type;
-  g.type_d = type_d;
-  g.ld_a = k, g.ld_b = n, g.ld_d = g.ld_c = n;
-  return g;
-}
-
-// m * n beyond 2^31: a few rows against double, the last one included.
-void verify_large(Log& log, int64_t m, int64_t n, int64_t k, Type type) {
-  const TypeInfo& info = type_info(type);
-  const Type type_d = type == Type::kF32 ? Type::kF32 : Type::kBf16;
-  const int d_bytes = type_info(type_d).bytes;
-  GemmArguments g = packed(m, n, k, type, type_d);
-  DeviceBytes a(m * k * info.bytes), b(k * n * info.bytes), d(size_t(m) * n * d_bytes);
-  fill_uniform(a.data(), m * k, type, 1);
-  fill_uniform(b.data(), k * n, type, 2);
-  TW_CUDA(cudaMemset(d.data(), 0xff, d.size()));
-  g.a = a.data(), g.b = b.data(), g.d = d.data();
-  std::string problem;
-  GemmWorkspace need;
-  if (!gemm_workspace(g, &need)) problem = "workspace query failed";
-  DeviceBytes workspace(need.recommended);
-  const Status status = gemm(g, workspace.data(), need.recommended, nullptr);
-  if (!status) problem = std::string(status.argument) + ": " + status.message;
-  TW_CUDA(cudaDeviceSynchronize());
-  const std::vector<int64_t> rows = {0, m / 2, m - 129, m - 1};
-  DeviceBytes reference(rows.size() * n * sizeof(double));
-  reference_rows(g, rows, reinterpret_cast<double*>(reference.data()));
-  std::vector<double> want(rows.size() * n);
-  TW_CUDA(cudaMemcpy(want.data(), reference.data(), want.size() * sizeof(double),
-                     cudaMemcpyDeviceToHost));
-  std::vector<char> got(n * d_bytes);
-  for (size_t i = 0; i < rows.size() && problem.empty(); ++i) {
-    TW_CUDA(cudaMemcpy(got.data(), d.data() + rows[i] * n * d_bytes, got.size(),
-                       cudaMemcpyDeviceToHost));
-    for (int64_t j = 0; j < n && problem.empty(); ++j) {
-      const double w = want[i * n + j], v = host_value(got.data(), j, type_d);
-      const double sums = info.bytes == 1 ? 3e-4 * std::sqrt(double(k)) : 1e-4;  // fp8: 14 bits
-      if (!(std::fabs(v - w) <= std::fabs(w) / 128 + sums))
-        problem = "row " + std::to_string(rows[i]) + ", column " + std::to_string(j) + ": " +
-                  std::to_string(v) + ", not " + std::to_string(w);
-    }
-  }
-  char name[120];
-  std::snprintf(name, sizeof name, "%s %lldx%lldx%lld", info.name, static_cast<long long>(m),
-                static_cast<long long>(n), static_cast<long long>(k));
-  log.add("faults: m * n beyond 2^31", name, problem);
-}
-
-// NaN and infinity in one element of A reach their row of D, and no other.
-void verify_special_values(Log& log, Type type, float value, const char* what) {
-  const int64_t m = 131, n = 77, k = 203;
-  GemmArguments g = packed(m, n, k, type, Type::kF32);
-  const int bytes = type_info(type).bytes;
-  DeviceBytes a(m * k * bytes), b(k * n * bytes), d(m * n * 4);
-  fill_uniform(a.data(), m * k, type, 1);
-  fill_uniform(b.data(), k * n, type, 2);
-  const int64_t row = 70, column = 201;
-  const __nv_bfloat16 half = __float2bfloat16(value);
-  const void* bits = bytes == 4 ? static_cast<const void*>(&value) : &half;
-  TW_CUDA(cudaMemcpy(a.data() + (row * k + column) * bytes, bits, bytes, cudaMemcpyHostToDevice));
-  g.a = a.data(), g.b = b.data(), g.d = d.data();
-  std::string problem;
-  const std::vector<char> got = run_and_fetch(g, d.size(), &problem);
-  for (int64_t i = 0; i < m && problem.empty(); ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      const bool finite = std::isfinite(host_value(got.data(), i * n + j, Type::kF32));
-      if (finite == (i == row))
-        problem = "element " + std::to_string(i) + ", " + std::to_string(j) + " is " +
-                  (finite ? "finite" : "not finite");
-    }
-  }
-  log.add("faults: values", std::string(type_info(type).name) + " " + what, problem);
-}
-
-void verify_faults(Log& log) {
-  // Every element offset of every operand alone, and leading dimensions larger than needed.
-  for (Type type : {Type::kBf16, Type::kTf32, Type::kF32, Type::kE4m3}) {
-    for (int64_t offset = 0; offset < 16; ++offset) {
-      Shape s;
-      s.m = 69, s.n = 75, s.k = 83, s.type = type;
-      s.type_d = type == Type::kTf32 || type == Type::kF32 ? Type::kF32 : Type::kBf16;
-      s.offset = offset;
-      s.pad = offset * 7 % 19;
-      log.add("faults: offsets and leading dimensions", describe(s), run_shape(s));
-      s.transpose_b = true;
-      s.order = Order::kColumnMajor;
-      log.add("faults: offsets and leading dimensions", describe(s), run_shape(s));
-    }
-  }
-  // One row, one column, nothing at all; C with NaN and beta 0 is part of every run_shape.
-  for (Type type : {Type::kBf16, Type::kF32, Type::kE5m2}) {
-    const int64_t shapes[][3] = {{1, 999, 333}, {999, 1, 333}, {1, 1, 4097}, {0, 9, 9},
-                                 {9, 0, 9},     {9, 9, 0},     {0, 0, 0},    {64, 1, 64}};
-    for (const auto& e : shapes) {
-      for (const float beta : {0.0f, 1.5f}) {
-        Shape s;
-        s.m = e[0], s.n = e[1], s.k = e[2], s.type = type, s.beta = beta;
-        s.type_d = type == Type::kF32 ? Type::kF32 : Type::kBf16;
-        log.add("faults: thin and empty", describe(s), run_shape(s));
-      }
-    }
-  }
-  verify_special_values(log, Type::kBf16, NAN, "NaN");
-  verify_special_values(log, Type::kBf16, INFINITY, "infinity");
-  verify_special_values(log, Type::kF32, NAN, "NaN");
-  verify_special_values(log, Type::kF32, INFINITY, "infinity");
-  verify_special_values(log, Type::kTf32, NAN, "NaN");
-  verify_special_values(log, Type::kTf32, INFINITY, "infinity");
-  // Pointers off their element are refused by name, at every byte.
-  DeviceBytes buffer(1 << 20);
-  for (int byte = 1; byte < 16; ++byte) {
-    for (int which = 0; which < 3; ++which) {
-      GemmArguments g = packed(64, 64, 64, Type::kF32, Type::kF32);
-      const char* base = buffer.data();
-      g.a = base + (which == 0 ? byte : 0);
-      g.b = base + 65536 + (which == 1 ? byte : 0);
-      g.d = buffer.data() + 131072 + (which == 2 ? byte : 0);
-      const Status status = gemm(g, nullptr, 0, nullptr);
-      const char* name[] = {"a", "b", "d"};
-      std::string problem;
-      if (byte % 4 == 0 ? !status : (status.ok() || std::strcmp(status.argument, name[which]) != 0))
-        problem = status.ok() ? "accepted" : std::string("refused, naming ") + status.argument;
-      log.add("faults: bytes", std::string(name[which]) + " + " + std::to_string(byte), problem);
-    }
-  }
-  TW_CUDA(cudaDeviceSynchronize());
-  // D over C by one row: refused; D over A: refused; D and C the same matrix: part of verify.
-  for (const int rows : {1, 63}) {
-    GemmArguments g = packed(64, 64, 64, Type::kF32, Type::kF32);
-    g.beta = 1;
-    g.a = buffer.data(), g.b = buffer.data() + 65536, g.d = buffer.data() + 131072;
-    g.c = buffer.data() + 131072 + rows * 256;
-    Status status = gemm(g, nullptr, 0, nullptr);
-    log.add("faults: overlap", "C " + std::to_string(rows) + " rows into D",
-            !status.ok() && !std::strcmp(status.argument, "c") ? "" : "not refused as c");
-    g.c = buffer.data() + 262144;
-    g.d = buffer.data() + (64 - rows) * 256;
-    status = gemm(g, nullptr, 0, nullptr);
-    log.add("faults: overlap", "D " + std::to_string(rows) + " rows into A",
-            !status.ok() && !std::strcmp(status.argument, "d") ? "" : "not refused as d");
-  }
-  verify_large(log, 65600, 32768, 64, Type::kBf16);
-  verify_large(log, 65539, 32773, 37, Type::kBf16);
-  verify_large(log, 65539, 32773, 37, Type::kF32);
-  verify_large(log, 65539, 32773, 40, Type::kE4m3);
-}
-
 // A launch or two of every kernel at small ragged sizes, for compute-sanitizer (--suite sanitize).
 void verify_small(Log& log, const Options& options) {
+  auto api = [&](const Shape& s) { log.check("api", describe(s), [&] { return run_shape(s); }); };
   for (Type type : {Type::kBf16, Type::kTf32, Type::kE4m3, Type::kF32}) {
     for (int layout = 0; layout < 4; ++layout) {
       Shape s;
@@ -744,15 +393,15 @@ void verify_small(Log& log, const Options& options) {
       s.type = type;
       s.type_d = type == Type::kTf32 || type == Type::kF32 ? Type::kF32 : Type::kBf16;
       s.m = 133, s.n = 131, s.k = 67;
-      log.add("api", describe(s), run_shape(s));
+      api(s);
       s.m = 5, s.n = 261, s.k = 1029;  // the narrow kernel, K in parts
-      log.add("api", describe(s), run_shape(s));
+      api(s);
     }
     Shape s;
     s.type = type;
     s.type_d = type == Type::kTf32 || type == Type::kF32 ? Type::kF32 : Type::kBf16;
     s.m = 72, s.n = 136, s.k = 8200, s.beta = 1;  // parts of K
-    log.add("api", describe(s), run_shape(s));
+    api(s);
   }
   verify_sgemm(log);
   verify_tiles(log, options, true);

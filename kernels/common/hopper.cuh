@@ -168,6 +168,11 @@ __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// Arrives without waiting: `threads` counts those that arrive and those that wait.
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 // Programmatic dependent launch: wait for the kernels ahead in the stream to end and be visible
 // (does nothing in an ordinary launch); let the kernel behind start as soon as there is room for
 // it.

@@ -44,17 +44,26 @@ void explain(const GemmOptions& o) {
   // are MN-major, which only 16-bit types and the CUDA cores take as they are.
   const bool a_mn = o.layout[0] == 't', b_mn = o.layout[1] == 'n';
   const bool either = type.input_bytes == 2 || type.cuda_cores;
-  const auto ragged = [&](int64_t length) { return length * type.input_bytes % 16 != 0; };
-  p.repack_a = (!either && a_mn) || (!o.packed && ragged(a_mn ? o.m : o.k));
-  p.repack_b = (!either && b_mn) || (!o.packed && ragged(b_mn ? o.n : o.k));
+  // Why an operand cannot be read as it lies; empty: it can.
+  const auto reason = [&](bool mn_major, int64_t length) -> const char* {
+    if (type.cuda_cores) return "";
+    if (!either && mn_major) return "this type's tensor-core instruction lacks its layout";
+    const bool ragged = length * type.input_bytes % 16 != 0;
+    return ragged && !o.packed ? "bulk copies want a pitch that is a multiple of 16 bytes" : "";
+  };
+  const char* why_a = reason(a_mn, a_mn ? o.m : o.k);
+  const char* why_b = reason(b_mn, b_mn ? o.n : o.k);
+  p.a_mn = a_mn && either;
+  p.b_mn = b_mn && either;
+  p.transposed = !either && (a_mn || b_mn);
+  p.repack_a = *why_a != 0;
+  p.repack_b = *why_b != 0;
+  const auto straddles = [&](int64_t length) { return length * type.input_bytes % 128 != 0; };
+  p.straddles_a = !o.packed && !p.repack_a && straddles(a_mn ? o.m : o.k);
+  p.straddles_b = !o.packed && !p.repack_b && straddles(b_mn ? o.n : o.k);
   std::fputs(model::explain_gemm(p, model::GemmMachine{}, o.max_splits).c_str(), stdout);
-  if (p.repack_a || p.repack_b) {
-    std::printf(
-        "repacked into workspace first: %s%s (a pitch that is no multiple of 16 bytes, or a "
-        "layout\n"
-        "that this type's tensor-core instruction lacks)\n",
-        p.repack_a ? "A" : "", p.repack_b ? (p.repack_a ? ", B" : "B") : "");
-  }
+  if (p.repack_a) std::printf("A is not read as it lies by most kernels: %s\n", why_a);
+  if (p.repack_b) std::printf("B is not read as it lies by most kernels: %s\n", why_b);
 }
 
 // Addresses far apart, so that nothing overlaps; offsets are bytes past a boundary of 256.

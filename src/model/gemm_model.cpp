@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <vector>
 
 namespace tw::model {
 namespace {
@@ -43,9 +41,10 @@ int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile 
 // Share of DRAM's bandwidth that `ctas` CTAs draw, each with `ring` bytes of the streamed operand
 // in flight; `shared` of what they read is the same for all of them and comes from L2. SMs share a
 // port in pairs, and CTAs share an SM: where some have two and some have one, the pairs end last.
-double dram_reach(const GemmMachine& machine, int64_t ctas, double ring, double shared) {
+double dram_reach(const GemmMachine& machine, int64_t ctas, double ring, double shared,
+                  double per_mb) {
   const auto count = static_cast<double>(ctas), sms = static_cast<double>(machine.sm_count);
-  const double reach = std::min(1.0, 0.3 + 0.09e-6 * count * ring);
+  const double reach = std::min(1.0, 0.3 + per_mb * 1e-6 * count * ring);
   double uneven = 0;
   if (ctas > machine.sm_count) {
     uneven = machine.uneven_sms * (std::ceil(count / sms) * sms / count - 1);
@@ -67,13 +66,14 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
   const double a_bytes = static_cast<double>(p.m * p.batches) * k_bytes;
   const double b_bytes = static_cast<double>(p.n * p.batches) * k_bytes;
   const double d_elements = static_cast<double>(p.m * p.batches) * static_cast<double>(p.n);
-  c->dram_us =
-      (a_bytes + b_bytes + d_elements * p.output_bytes) / (machine.dram_gb_s * 1e3 * reach);
+  const double rate =
+      c->kernel == GemmKernel::kNarrow && c->bn < 64 ? machine.narrow_dram_gb_s : machine.dram_gb_s;
+  c->dram_us = (a_bytes + b_bytes + d_elements * p.output_bytes) / (rate * 1e3 * reach);
   if (c->splits > 1) {
     c->reduce_us = machine.reduce_us +
                    d_elements * (4.0 * c->splits + p.output_bytes) / (machine.copy_gb_s * 1e3);
   }
-  if (c->kernel != GemmKernel::kGather && (p.repack_a || p.repack_b)) {
+  if (needs_repack(*c) && (p.repack_a || p.repack_b)) {
     const auto lines = static_cast<double>((p.repack_a ? (p.a_mn ? p.k : p.m) : 0) +
                                            (p.repack_b ? (p.b_mn ? p.k : p.n) : 0));
     c->repack_us =
@@ -82,14 +82,17 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
   }
   const double compute = c->mainloop_us + c->epilogue_us;
   if (c->dram_us > compute) c->bound = GemmBound::kDram;
-  // Loading and computing overlap, not perfectly.
+  // Loading and computing overlap, not perfectly; where one operand is only streamed, nearly.
+  const bool streams = p.m <= c->bm || p.n <= c->bn;
+  const double exposed = streams ? machine.exposed_streaming : machine.exposed;
   c->total_us = machine.launch_us + std::max(compute, c->dram_us) +
-                0.05 * std::min(compute, c->dram_us) + c->reduce_us + c->repack_us;
+                exposed * std::min(compute, c->dram_us) + c->reduce_us + c->repack_us;
 }
 
 GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
                                  int splits) {
   GemmCandidate c;
+  c.kernel = GemmKernel::kFma;
   c.bm = tile.bm;
   c.bn = tile.bn;
   c.splits = splits;
@@ -130,13 +133,29 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   // took 1.6 times its prediction, for a reason not known.
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   if (tile.bm == 64 && tile.bn == 192 && tiles > machine.sm_count) return;
+  // An MN-major B comes in panels of 64 columns: others would be fetched for nothing.
+  if (!p.cuda_cores && !tile.ping_pong && tile.bn % 64 != 0 && p.b_mn) return;
   int splits[8];
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
+  if (tile.ping_pong) {  // no partial sums, no other output than the operands' own
+    if (!p.plain) return;
+    for (int cluster : kGemmClusters) {
+      if (div_up(p.m, tile.bm) >= cluster) visit(predict_gemm(p, machine, tile, cluster, 1, 1));
+    }
+    return;
+  }
   for (int cluster : kGemmClusters) {
     if (cluster > 1 && (p.cuda_cores || div_up(p.m, tile.bm) < cluster)) continue;
     for (int i = 0; i < count; ++i) visit(predict_gemm(p, machine, tile, cluster, 1, splits[i]));
   }
   if (p.cuda_cores) return;
+  if (p.m <= tile.bm) {
+    for (int cluster : kSharingAClusters) {
+      if (div_up(p.n, tile.bn) < cluster) break;
+      for (int i = 0; i < count; ++i)
+        visit(predict_gemm(p, machine, tile, cluster, 1, splits[i], true));
+    }
+  }
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
   // 64x256 with K over two CTAs took a third longer than predicted, for a reason not known.
   if (tile.bm == 64 && tile.bn == 256) return;
@@ -184,36 +203,34 @@ template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
   } else {
     for (const GemmTile& tile : kGemmTiles) {
       // fp8 keeps two sets of accumulators (promotion); up to 128 columns three, which is faster.
-      if (p.element_bytes > 1 || tile.bn <= 128 || (tile.bn == 192 && tile.bm == 128)) visit(tile);
+      if (p.element_bytes > 1 ||
+          (!tile.ping_pong && (tile.bn <= 128 || (tile.bn == 192 && tile.bm == 128)))) {
+        visit(tile);
+      }
     }
   }
 }
 
 }  // namespace
 
-const char* to_string(GemmBound bound) {
-  switch (bound) {
-    case GemmBound::kCudaCores: return "CUDA cores";
-    case GemmBound::kTensorCores: return "tensor cores";
-    case GemmBound::kSharedMemory: return "shared memory";
-    case GemmBound::kL2: return "L2";
-    case GemmBound::kLatency: return "latency";
-    case GemmBound::kDram: return "DRAM";
-  }
-  return "";
+bool needs_repack(const GemmCandidate& c) {
+  return c.kernel != GemmKernel::kGather && c.kernel != GemmKernel::kFma;
 }
 
 GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
-                           int cluster, int k_cluster, int splits) {
+                           int cluster, int k_cluster, int splits, bool shares_a) {
   GemmCandidate c;
   c.bm = tile.bm;
   c.bn = tile.bn;
+  c.ping_pong = tile.ping_pong;
   c.cluster = cluster;
+  c.shares_a = shares_a;
   c.k_cluster = k_cluster;
   c.splits = splits;
   const int64_t tiles_m = div_up(p.m, tile.bm), tiles_n = div_up(p.n, tile.bn);
-  const int64_t units_m = div_up(tiles_m, cluster);
-  const int64_t units = units_m * tiles_n * p.batches * splits;
+  const int64_t units_m = shares_a ? tiles_m : div_up(tiles_m, cluster);
+  const int64_t units_n = shares_a ? div_up(tiles_n, cluster) : tiles_n;
+  const int64_t units = units_m * units_n * p.batches * splits;
   c.resident = tile.resident;
   const int64_t slots = cluster_slots(machine, tile.resident, cluster * k_cluster);
   c.waves = static_cast<int>(div_up(units, slots));
@@ -223,16 +240,31 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   if (p.cuda_cores) return predict_cuda_cores(p, machine, tile, splits);
   const double warpgroups = tile.bm / 64.0;
   // Narrower tiles move more bytes per operation; under a power limit that costs clock.
+  const double ideal = tile.bm * tile.bn / 32.0;
+  const double narrow = std::max(0, 160 - tile.bn);
   const double tensor =
-      tile.bm * tile.bn / 32.0 / machine.tensor_efficiency * (1 + 0.04 * (256 - tile.bn) / 64.0);
-  const double shared = warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
+      tile.ping_pong ? ideal / (machine.ping_pong_efficiency *
+                                (1 - machine.ping_pong_narrow * narrow * narrow))
+                     : ideal / machine.tensor_efficiency * (1 + 0.02 * (256 - tile.bn) / 64.0);
+  // Ping-pong kernels reach the tensor cores' rate in spite of it.
+  const double shared =
+      tile.ping_pong ? 0 : warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
   // A box's line that does not start on 128 bytes lies in two of L2's.
-  const double fetched = (tile.bm * (p.straddles_a ? 2.0 : 1.0) +
-                          static_cast<double>(tile.bn) / cluster * (p.straddles_b ? 2.0 : 1.0)) *
-                         128;
+  const double a_lines = static_cast<double>(tile.bm) / (shares_a ? cluster : 1);
+  const int64_t b_rows = p.b_mn ? div_up(tile.bn, 64) * 64 : tile.bn;  // panels of 64 columns
+  const double b_lines = static_cast<double>(b_rows) / (shares_a ? 1 : cluster);
+  constexpr double kStraddles = 1.6;
+  const double fetched =
+      (a_lines * (p.straddles_a ? kStraddles : 1) + b_lines * (p.straddles_b ? kStraddles : 1)) *
+      128;
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
-  const double l2 = fetched / (machine.l2_bytes_per_clock / std::max(busy, 0.5));
-  const double lone = warpgroups < 2 ? machine.lone_warpgroup_clocks : 0;
+  const double l2_rate = !tile.ping_pong ? machine.l2_bytes_per_clock
+                         : c.waves >= 3  ? machine.ping_pong_l2
+                                         : machine.ping_pong_l2_few_waves;
+  const double l2 = fetched / (l2_rate / std::max(busy, 0.5));
+  const double lone = warpgroups >= 2 ? 0
+                      : shares_a      ? machine.lone_sharing_clocks
+                                      : machine.lone_warpgroup_clocks;
   // CTAs that share an SM take turns with all of it but the latency.
   const auto sharing = static_cast<double>(
       std::min<int64_t>(tile.resident, div_up(units * cluster * k_cluster, machine.sm_count)));
@@ -249,17 +281,20 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits * k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
-  if (cluster > 1) c.mainloop_us += machine.cluster_start_us;
+  if (cluster > 1) c.mainloop_us += (shares_a ? 0.5 : 1) * machine.cluster_start_us;
   const double staged = splits > 1 ? 4 : p.output_bytes;
-  c.epilogue_us = c.waves * (400 + tile.bn * staged * 2.2) * clock_us;
+  // In ping-pong only the last tile's is not hidden.
+  c.epilogue_us = (tile.ping_pong ? 1 : c.waves) * (500 + tile.bn * staged * 1.4) * clock_us;
 
   // The ring holds what 227 KiB leave beside the staging of D.
   const double ring = 2.0e5 / tile.resident;
   const bool streams_b = tiles_m == 1;  // each row of B, or of A, is read once
   const double streamed = streams_b ? tile.bn : tile.bm;
-  const double rows = tile.bm + tile.bn;
-  const double reach = dram_reach(machine, units * cluster * k_cluster, ring * streamed / rows,
-                                  tiles_m == 1 || tiles_n == 1 ? 1 - streamed / rows : 0);
+  const double rows = tile.bm + tile.bn, fetched_rows = a_lines + b_lines;
+  const double reach =
+      dram_reach(machine, units * cluster * k_cluster, ring * streamed / rows,
+                 tiles_m == 1 || tiles_n == 1 ? 1 - std::min(1.0, streamed / fetched_rows) : 0,
+                 machine.dram_reach_per_mb);
   add_memory_terms(p, machine, reach, &c);
   if (k_cluster > 1) {  // nothing hides the sum
     const double sum_us = machine.cluster_sum_us + cluster_read_us(machine, c);
@@ -269,7 +304,7 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
   const double in_flight =
-      std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * tiles_n));
+      std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * units_n));
   const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
   c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
   return c;
@@ -306,7 +341,8 @@ GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, b
   const int64_t stages = (233472 / c.resident - 1280) / ((c.bm + c.bn) * 128);
   const int64_t ctas = std::min(clusters, slots) * k_cluster;
   const double ring = static_cast<double>(std::min(stages, blocks) * c.bm * 128);
-  double reach = dram_reach(machine, ctas, ring, static_cast<double>(c.bn) / (c.bm + c.bn));
+  double reach = dram_reach(machine, ctas, ring, static_cast<double>(c.bn) / (c.bm + c.bn),
+                            machine.narrow_reach_per_mb);
   // Clusters of four and more put two of their CTAs on an SM while others stay empty.
   if (k_cluster >= 4 && ctas <= machine.sm_count) reach /= 1 + machine.packed_clusters;
   add_memory_terms(p, machine, reach, &c);
@@ -355,80 +391,34 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
   return best;
 }
 
-std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
+std::vector<GemmCandidate> gemm_candidates(const GemmProblem& p, const GemmMachine& machine,
+                                           int max_splits) {
   std::vector<GemmCandidate> candidates;
-  for_each_tile(p, [&](GemmTile tile) {
-    GemmCandidate best;
-    best.total_us = 1e300;
-    for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
-      if (c.total_us < best.total_us) best = c;
-    });
-    if (best.bm > 0) candidates.push_back(best);
-  });
-  GemmCandidate narrow, gather;
-  narrow.total_us = gather.total_us = 1e300;
-  for_each_narrow(p, machine, [&](const GemmCandidate& c) {
-    if (c.total_us < narrow.total_us) narrow = c;
-  });
-  for_each_gather(p, machine, [&](const GemmCandidate& c) {
-    if (c.total_us < gather.total_us) gather = c;
-  });
-  if (narrow.bm > 0) candidates.push_back(narrow);
-  if (gather.bm > 0) candidates.push_back(gather);
-  auto name_of = [](const GemmCandidate& c) {
-    return std::to_string(c.bm) + "x" + std::to_string(c.bn) +
-           (c.kernel == GemmKernel::kNarrow   ? (c.turned ? " turned" : " narrow")
-            : c.kernel == GemmKernel::kGather ? " gather"
-            : c.resident > 1                  ? " pair"
-                                              : "");
+  GemmCandidate best;
+  auto keep_best = [&](const GemmCandidate& c) {
+    if (c.total_us < best.total_us) best = c;
   };
+  auto start = [&] {
+    best = {};
+    best.total_us = 1e300;
+  };
+  auto finish = [&] {
+    if (best.bm > 0) candidates.push_back(best);
+  };
+  for_each_tile(p, [&](GemmTile tile) {
+    start();
+    for_each_candidate(p, machine, tile, max_splits, keep_best);
+    finish();
+  });
+  start();
+  for_each_narrow(p, machine, keep_best);
+  finish();
+  start();
+  for_each_gather(p, machine, keep_best);
+  finish();
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });
-  const double work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
-                      static_cast<double>(p.k) * static_cast<double>(p.batches);
-  char line[320];
-  std::snprintf(line, sizeof line, "GEMM %lld x %lld x %lld, batches %lld, %d-byte operands\n",
-                static_cast<long long>(p.m), static_cast<long long>(p.n),
-                static_cast<long long>(p.k), static_cast<long long>(p.batches), p.element_bytes);
-  std::string text = line;
-  text +=
-      "tile           cluster  k-cluster splits waves  fill  clocks/block  main us  epi us  dram "
-      "us  "
-      "other us  total us  TFLOP/s\n";
-  for (const GemmCandidate& c : candidates) {
-    std::snprintf(line, sizeof line,
-                  "%-14s %7d %10d %6d %5d %4.0f%% %13.0f %8.1f %7.1f %8.1f %9.1f %9.1f %8.1f\n",
-                  name_of(c).c_str(), c.cluster, c.k_cluster, c.splits, c.waves,
-                  100 * c.last_wave_fill, c.block_clocks, c.mainloop_us, c.epilogue_us, c.dram_us,
-                  c.reduce_us + c.repack_us, c.total_us, work / c.total_us * 1e-6);
-    text += line;
-  }
-  const GemmCandidate& chosen = candidates.front();
-  std::snprintf(line, sizeof line,
-                "chosen: %s, cluster %d, K over %d CTAs and %d split(s), bound by %s\n",
-                name_of(chosen).c_str(), chosen.cluster, chosen.k_cluster, chosen.splits,
-                to_string(chosen.bound));
-  text += line;
-  for (size_t i = 1; i < candidates.size(); ++i) {
-    const GemmCandidate& c = candidates[i];
-    const double more = c.total_us - chosen.total_us;
-    const char* reason = "more clocks per K block for its work";
-    if (c.dram_us > c.mainloop_us + c.epilogue_us) {
-      reason = "too few SMs draw on DRAM";
-    } else if (c.last_wave_fill < 0.75 * chosen.last_wave_fill) {
-      reason = "its last wave leaves SMs empty";
-    } else if (c.reduce_us > chosen.reduce_us + 0.5 * more) {
-      reason = "its splits cost a larger reduction";
-    } else if (c.bound == GemmBound::kSharedMemory && chosen.bound == GemmBound::kTensorCores) {
-      reason = "shared memory, not the tensor cores, would bound it";
-    } else if (c.bound == GemmBound::kL2) {
-      reason = "it fetches more from L2 for the same work";
-    }
-    std::snprintf(line, sizeof line, "rejected %s: %.1f us more: %s\n", name_of(c).c_str(), more,
-                  reason);
-    text += line;
-  }
-  return text;
+  return candidates;
 }
 
 }  // namespace tw::model

@@ -3,7 +3,7 @@
 // Problem: the library must choose a kernel without trying any, and must be able to say why.
 // Choice: a closed formula of a few lines from the tile's shape and the device's rates; the library
 // takes the smallest prediction, `tilewright explain gemm` prints all of them. Nothing here knows
-// CUDA; nothing here allocates except `explain_gemm`.
+// CUDA; nothing here allocates except `gemm_candidates` and `explain_gemm`.
 //
 // One K block is 128 bytes of every row of A and column of B. A CTA spends on it the largest of
 //   tensor cores   bm * bn / 32 clocks: 4096 bf16 operations per clock and SM (datasheet:
@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tw::model {
 
@@ -33,22 +34,33 @@ struct GemmMachine {
   int sm_count = 132;
   double clock_ghz = 1.7;  // while a GEMM runs, below the boost clock
   double tensor_efficiency =
-      0.87;                        // of the nominal tensor rate at that clock, power limit included
+      0.875;                       // of the nominal tensor rate at that clock, power limit included
   double l2_bytes_per_clock = 69;  // per SM, all SMs at once
-  double lone_warpgroup_clocks = 292;  // least clocks a K block takes when a CTA has one warpgroup
-  double outside_row_clocks = 2.5;     // for each row of a K block's boxes outside the matrix
-  double cluster_start_us = 0.3;       // two CTAs that share B start together
-  double cluster_sum_us = 2.5;  // cluster barriers; and bytes a CTA reads of its peers' sums:
+  // Ping-pong: the same for 160 columns and more, with no gap between tiles, and what narrower ones
+  // lose; L2's rate with several waves and with few.
+  double ping_pong_efficiency = 0.88, ping_pong_narrow = 1.8e-5;
+  double ping_pong_l2 = 54, ping_pong_l2_few_waves = 62;
+  // Least clocks that a K block takes when a CTA has one warpgroup; and when it shares A.
+  double lone_warpgroup_clocks = 290, lone_sharing_clocks = 270;
+  double outside_row_clocks = 2.5;  // for each row of a K block's boxes outside the matrix
+  double cluster_start_us = 0.6;    // two CTAs that share B start together
+  double cluster_sum_us = 2.5;      // cluster barriers; and bytes a CTA reads of its peers' sums:
   double cluster_read_gb_s = 33;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;
   double cuda_core_few_warps = 0.27;  // with w warps an SM: at most this times 1 + w / 4
   double dram_gb_s = 4000;
+  // Part of that rate that a megabyte in flight draws, beyond 0.3.
+  double dram_reach_per_mb = 0.075, narrow_reach_per_mb = 0.09;
+  double narrow_dram_gb_s = 4200;  // narrow kernel of 16 and 32 columns
+  // Part of the shorter of computing and loading that is not hidden, and where there is one tile along
+  // a side.
+  double exposed = 0.15, exposed_streaming = 0.02;
   // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
   // the CTAs of a cluster share SMs that would be enough for one each.
   double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2;
   double narrow_store_us = 0.4, narrow_sum_us = 0.6;  // narrow kernel: its epilogue, its cluster
   double copy_gb_s = 3700;                            // read plus write, for repacking and reducing
-  double launch_us = 2.75;                            // launch, first bytes from DRAM, drain
+  double launch_us = 1.6;                             // launch, first bytes from DRAM, drain
   double reduce_us = 3.0;        // the kernel that sums splits, beside its bytes
   double repack_us = 3.3;        // the kernel that repacks, and D stored element by element
   double repack_line_us = 5e-4;  // each line of a repacked operand
@@ -65,26 +77,30 @@ struct GemmProblem {
   bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
   bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
   bool transposed = false;  // an operand is transposed into the workspace: none reads it as it is
+  bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
 };
 
 enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kLatency, kDram };
 
-// The library's tensor-core kernels, by the file under kernels/gemm/lib.
+// The library's kernels, by the file under kernels/gemm/lib.
 enum class GemmKernel {
   kTiled,   // wgmma_kernel.cuh
   kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
   kGather,  // gather_kernel.cuh: any address and pitch, no repacking
+  kFma,     // sgemm.cu: CUDA cores, any address and pitch
 };
 
 struct GemmCandidate {
   GemmKernel kernel = GemmKernel::kTiled;
   int bm = 0, bn = 0, cluster = 1, raster_group = 8;
-  int resident = 1;     // CTAs an SM holds at once
-  int groups = 1;       // kGather: warpgroups of a CTA that share its K blocks
-  bool turned = false;  // kNarrow, and the wide operand is B: D is computed transposed
-  int k_cluster = 1;    // CTAs of one cluster that split K of a tile and sum in shared memory
-  int splits = 1;       // partial results in the workspace, summed by a second kernel
+  int resident = 1;        // CTAs an SM holds at once
+  bool shares_a = false;   // the CTAs of `cluster` lie along N and share A; else along M
+  bool ping_pong = false;  // kTiled: each warpgroup has tiles of its own
+  int groups = 1;          // kGather: warpgroups of a CTA that share its K blocks
+  bool turned = false;     // kNarrow, and the wide operand is B: D is computed transposed
+  int k_cluster = 1;       // CTAs of one cluster that split K of a tile and sum in shared memory
+  int splits = 1;          // partial results in the workspace, summed by a second kernel
   int waves = 0;
   double last_wave_fill = 0;  // share of the SMs that have a tile in the last wave
   double block_clocks = 0;    // one K block of one tile
@@ -97,9 +113,14 @@ struct GemmCandidate {
 struct GemmTile {
   int bm, bn;
   int resident = 1;
+  bool ping_pong = false;
 };
-constexpr GemmTile kGemmTiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 256},
-                                   {64, 192},  {64, 128},  {64, 64},   {64, 64, 2}};
+// clang-format off
+constexpr GemmTile kGemmTiles[] = {
+    {128, 256}, {128, 192}, {128, 128},
+    {64, 256}, {64, 192}, {64, 128}, {64, 96}, {64, 64}, {64, 32}, {64, 64, 2},
+    {128, 176, 1, true}, {128, 160, 1, true}, {128, 128, 1, true}, {128, 112, 1, true}, {128, 96, 1, true}};
+// clang-format on
 // Narrow side of the kernels for products with one narrow side.
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;
@@ -107,19 +128,27 @@ constexpr int kNarrowResident = 2;
 constexpr int kGatherGroups[] = {1, 2, 4};
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 constexpr int kGemmClusters[] = {1, 2};
+constexpr int kSharingAClusters[] = {2, 4};
 constexpr int kMostKCluster = 8;
 constexpr int kMaxGemmSplits = 64;
 
+// Whether a candidate reads operands only by TMA: others take any address and pitch.
+bool needs_repack(const GemmCandidate& candidate);
+
+// `shares_a`: the cluster lies along N and shares A; else along M, and shares B.
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
-                           int cluster, int k_cluster, int splits);
+                           int cluster, int k_cluster, int splits, bool shares_a = false);
 // The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
                              int k_cluster);
 GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
-// A table of every tile's best candidate, fastest first, with one line of reason for each rejected
-// one.
+// The best candidate of every tile, fastest first.
+std::vector<GemmCandidate> gemm_candidates(const GemmProblem& problem, const GemmMachine& machine,
+                                           int max_splits);
+// A table of them, what its columns mean, and one line of reason for each rejected one
+// (gemm_explain.cpp).
 std::string explain_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 
 const char* to_string(GemmBound bound);

@@ -23,6 +23,7 @@ template <class TA, class TB, bool kAMn_, bool kBMn_, int kGroups_> struct Gathe
   static constexpr int BM = 64, BN = 64, kGroups = kGroups_;
   static constexpr bool kAMn = kAMn_, kBMn = kBMn_;
   static constexpr int BK = 128 / sizeof(TA);
+  static constexpr Output kNative = native_output<TA>();
   static constexpr bool kPromote = sizeof(TA) == 1;  // see WgmmaTile
   static constexpr int kThreads = 128 * kGroups;
   static constexpr int kResident = kGroups > 1 ? 1 : (kPromote ? 3 : 4);  // what registers hold
@@ -105,7 +106,7 @@ template <class T, bool kMn> struct GatherLines {
   }
 };
 
-template <class Tile>
+template <class Tile, Epilogue kEpilogue>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     gather_gemm(const __grid_constant__ WgmmaParams p) {
   constexpr int kSums = Tile::BN / 2;
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   let_kernels_behind_start();
   const int group = static_cast<int>(threadIdx.x) / 128, thread = threadIdx.x & 127;
   const TileIndex tile = tile_at(p, static_cast<int>(blockIdx.x));
-  const int m0 = tile.m_unit * Tile::BM, n0 = tile.n * Tile::BN;
+  const int m0 = tile.m_unit * Tile::BM, n0 = tile.n_unit * Tile::BN;
   const uint32_t a_at = stages + group * Tile::kStageBytes, b_at = a_at + Tile::BM * 128;
   float d[kSums];
 #pragma unroll
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     }
   }
   int buffer = 0;
-  store_tile<Tile>(p, d, stages, m0, n0, tile.z, 0, buffer);
+  store_tile<Tile, kEpilogue>(p, d, stages, {m0, n0, tile.z, 0}, 1, buffer);
 }
 
 }  // namespace tw::gemm

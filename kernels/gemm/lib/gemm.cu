@@ -213,6 +213,10 @@ int64_t round_up(int64_t value, int64_t multiple) {
 // Partial results of splits stay in L2 and cost little; beyond this they are not worth having.
 constexpr size_t kMostPartialBytes = size_t{64} << 20;
 
+Output output_of(Type t) {
+  return t == Type::kF32 ? Output::kF32 : (t == Type::kBf16 ? Output::kBf16 : Output::kF16);
+}
+
 Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bool unlimited) {
   Plan plan;
   const int bytes = type_bytes(p.type_a);
@@ -241,7 +245,6 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
     plan.at_b = plan.repack_bytes;
     plan.repack_bytes += round_up(plan.stride_b * bytes * p.batches, 256);
   }
-  plan.at_partial = plan.repack_bytes;
   const size_t one_split = static_cast<size_t>(p.m) * p.n * p.batches * 4;
   size_t room = kMostPartialBytes;
   if (!unlimited) {
@@ -267,17 +270,15 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   problem.straddles_a = !plan.repack_a && p.a.pitch * bytes % 128 != 0;
   problem.straddles_b = !plan.repack_b && p.b.pitch * bytes % 128 != 0;
   problem.cuda_cores = p.type_a == Type::kF32;
+  problem.plain = p.beta == 0.0f && output_of(p.type_d) == native_output(element_of(p.type_a));
   plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
-  if (plan.choice.kernel == tw::model::GemmKernel::kGather) {
+  if (!tw::model::needs_repack(plan.choice)) {
     plan.repack_a = plan.repack_b = false;
     plan.repack_bytes = 0;
   }
+  plan.at_partial = plan.repack_bytes;
   if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
   return plan;
-}
-
-Output output_of(Type t) {
-  return t == Type::kF32 ? Output::kF32 : (t == Type::kBf16 ? Output::kBf16 : Output::kF16);
 }
 
 Status launched(cudaError_t error, const char* what) {
@@ -354,6 +355,7 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   problem.b = b;
   WgmmaSchedule schedule;
   schedule.cluster = plan.choice.cluster;
+  schedule.shares_a = plan.choice.shares_a;
   schedule.raster_group = plan.choice.raster_group;
   schedule.splits = plan.choice.splits;
   schedule.k_cluster = plan.choice.k_cluster;
@@ -380,7 +382,7 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   }
   Status status;
   if (p.type_a == Type::kF32) {
-    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn}, schedule, stream),
+    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn, 1}, schedule, stream),
                       "the CUDA-core kernel");
   } else {
     Element element_a = element_of(p.type_a), element_b = element_of(p.type_b);

@@ -26,6 +26,7 @@ template <class TW, class TX, int BX_, bool kWMn_, bool kXMn_> struct NarrowTile
   static constexpr int BW = 128, BX = BX_;
   static constexpr bool kWMn = kWMn_, kXMn = kXMn_;
   static constexpr int BK = 128 / sizeof(TW);
+  static constexpr Output kNative = native_output<TW>();
   static constexpr bool kPromote = sizeof(TW) == 1;
   // Two CTAs an SM: one's copies are in flight while the other sums and stores.
   static constexpr int kResident = 2;
@@ -143,7 +144,8 @@ __device__ __forceinline__ void narrow_consume(uint32_t stages, uint32_t full, u
   }
 }
 
-template <class Tile>
+// kPlain: D is of the operands' own type and beta is 0.
+template <class Tile, bool kPlain>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     narrow_gemm(const __grid_constant__ WgmmaParams p) {
   constexpr int BW = Tile::BW, BX = Tile::BX;
@@ -209,10 +211,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   if (warp < 4) {
     if (turned) {
       const ClusterSum s{stages, pitch, min(BX, p.n), 0, w0, p.m};
-      sum_cluster<BW / 4, 128>(p, s, ranks, rank, batch);
+      sum_cluster<BW / 4, 128, kPlain, Tile::kNative>(p, s, ranks, rank, batch);
     } else {
       const ClusterSum s{stages, pitch, min(BW, p.m - w0), w0, 0, p.n};
-      sum_cluster<BX / 4, 128>(p, s, ranks, rank, batch);
+      sum_cluster<BX / 4, 128, kPlain, Tile::kNative>(p, s, ranks, rank, batch);
     }
   }
   if (ranks > 1) cluster_sync_relaxed();  // no CTA leaves while its peers may read from it

@@ -355,7 +355,7 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
 }
 
 template <bool kAMn, bool kBMn>
-cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile,
+cudaError_t launch_layout(const WgmmaProblem& problem, const model::GemmTile& tile,
                           const WgmmaSchedule& schedule, cudaStream_t stream) {
   auto go = [&]<class Tile>(Tile) { return launch<Tile, kAMn, kBMn>(problem, schedule, stream); };
   //                           BM   BN  BK  TN  warps stages CTAs an SM, unrolled
@@ -366,7 +366,7 @@ cudaError_t launch_layout(const WgmmaProblem& problem, SgemmTileShape tile,
 
 }  // namespace
 
-cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile,
+cudaError_t launch_sgemm(const WgmmaProblem& problem, const model::GemmTile& tile,
                          const WgmmaSchedule& schedule, cudaStream_t stream) {
   if (problem.a.mn_major) {
     return problem.b.mn_major ? launch_layout<true, true>(problem, tile, schedule, stream)

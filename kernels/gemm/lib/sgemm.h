@@ -11,12 +11,8 @@ namespace tw::gemm {
 
 // The problem as for the tensor cores, but A, B and D may have any pitch and any address.
 // `splits` > 1: D is fp32, `splits` matrices per batch one after the other.
-struct SgemmTileShape {
-  int bm, bn;
-};
-constexpr SgemmTileShape kSgemmTiles[] = {{128, 256}, {128, 128}, {64, 64}};
-
-cudaError_t launch_sgemm(const WgmmaProblem& problem, SgemmTileShape tile,
+// `tile`: one of model::kCudaCoreTiles.
+cudaError_t launch_sgemm(const WgmmaProblem& problem, const model::GemmTile& tile,
                          const WgmmaSchedule& schedule, cudaStream_t stream);
 
 }  // namespace tw::gemm

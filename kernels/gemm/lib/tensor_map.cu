@@ -52,7 +52,7 @@ bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y) {
   const cuuint32_t steps[3] = {1, 1, 1};
   return encoder()(map, map_type(lines.element), 3, const_cast<void*>(lines.data), sizes, strides,
                    box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 

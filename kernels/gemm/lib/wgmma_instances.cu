@@ -1,4 +1,4 @@
-// See wgmma_instances.h. TW_ELEMENT_A, TW_ELEMENT_B and TW_LAYOUT come from the build.
+// See wgmma_instances.h. TW_ELEMENT_A, TW_ELEMENT_B, TW_LAYOUT and TW_PART come from the build.
 #include <vector>
 
 #include "gemm/lib/gather_kernel.cuh"
@@ -33,54 +33,104 @@ constexpr bool kAMn = TW_LAYOUT >= 2, kBMn = TW_LAYOUT % 2 == 1;
 
 // More than 48 KiB of shared memory must be asked for once per kernel; a row is made at first use,
 // when a device has been chosen.
-template <int BM, int BN, int kResident = 1> WgmmaKernel row() {
+const void* prepared(const void* function, int shared_bytes) {
+  cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  return function;
+}
+
+template <class Tile, Epilogue kEpilogue> const void* tiled() {
+  return prepared(reinterpret_cast<const void*>(&wgmma_gemm<Tile, kEpilogue>), Tile::kSharedBytes);
+}
+
+template <class Tile> WgmmaKernel facts(GemmKernel kind, int bm, int bn, int stages) {
+  WgmmaKernel k{};
+  k.element_a = kElementA;
+  k.element_b = kElementB;
+  k.bm = bm;
+  k.bn = bn;
+  k.stages = stages;
+  k.threads = Tile::kThreads;
+  k.shared_bytes = Tile::kSharedBytes;
+  k.a_mn = kAMn;
+  k.b_mn = kBMn;
+  k.resident = Tile::kResident;
+  k.kernel = kind;
+  return k;
+}
+
+template <int BM, int BN, int kResident = 1, bool kPingPong = false> WgmmaKernel row() {
   using Tile = WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn,
-                         kBMn, kResident>;
-  const auto function = reinterpret_cast<const void*>(&wgmma_gemm<Tile>);
-  cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function,       kElementA,          kElementB, BM,   BN,        Tile::kStages,
-          Tile::kThreads, Tile::kSharedBytes, kAMn,      kBMn, kResident, GemmKernel::kTiled};
+                         kBMn, kResident, kPingPong>;
+  WgmmaKernel k = facts<Tile>(GemmKernel::kTiled, BM, BN, Tile::kStages);
+  k.ping_pong = kPingPong;
+  k.functions[static_cast<int>(Epilogue::kBulk)] = tiled<Tile, Epilogue::kBulk>();
+  k.functions[static_cast<int>(Epilogue::kElements)] = tiled<Tile, Epilogue::kElements>();
+  if constexpr (!kPingPong) {
+    // Wider tiles never store this way (see launch_wgmma).
+    if constexpr (BN <= 128)
+      k.functions[static_cast<int>(Epilogue::kVector)] = tiled<Tile, Epilogue::kVector>();
+    k.functions[static_cast<int>(Epilogue::kGeneral)] = tiled<Tile, Epilogue::kGeneral>();
+    k.functions[static_cast<int>(Epilogue::kPlainSum)] = tiled<Tile, Epilogue::kPlainSum>();
+    k.functions[static_cast<int>(Epilogue::kGeneralSum)] = tiled<Tile, Epilogue::kGeneralSum>();
+  }
+  return k;
 }
 
 template <int BX> WgmmaKernel narrow_row() {
   using Tile =
       NarrowTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BX, kAMn, kBMn>;
-  const auto function = reinterpret_cast<const void*>(&narrow_gemm<Tile>);
-  cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function, kElementA,     kElementB,       Tile::BW,
-          BX,       Tile::kStages, Tile::kThreads,  Tile::kSharedBytes,
-          kAMn,     kBMn,          Tile::kResident, GemmKernel::kNarrow};
+  WgmmaKernel k = facts<Tile>(GemmKernel::kNarrow, Tile::BW, BX, Tile::kStages);
+  k.functions[static_cast<int>(Epilogue::kElements)] =
+      prepared(reinterpret_cast<const void*>(&narrow_gemm<Tile, true>), Tile::kSharedBytes);
+  k.functions[static_cast<int>(Epilogue::kGeneral)] =
+      prepared(reinterpret_cast<const void*>(&narrow_gemm<Tile, false>), Tile::kSharedBytes);
+  return k;
 }
 
 template <int kGroups> WgmmaKernel gather_row() {
   using Tile =
       GatherTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, kAMn, kBMn, kGroups>;
-  const auto function = reinterpret_cast<const void*>(&gather_gemm<Tile>);
-  cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
-  return {function, kElementA, kElementB,       Tile::BM,
-          Tile::BN, 1,         Tile::kThreads,  Tile::kSharedBytes,
-          kAMn,     kBMn,      Tile::kResident, GemmKernel::kGather};
+  WgmmaKernel k = facts<Tile>(GemmKernel::kGather, Tile::BM, Tile::BN, 1);
+  auto with = [&](Epilogue e, const void* function) {
+    k.functions[static_cast<int>(e)] = prepared(function, Tile::kSharedBytes);
+  };
+  with(Epilogue::kGeneral, reinterpret_cast<const void*>(&gather_gemm<Tile, Epilogue::kGeneral>));
+  with(Epilogue::kVector, reinterpret_cast<const void*>(&gather_gemm<Tile, Epilogue::kVector>));
+  with(Epilogue::kElements, reinterpret_cast<const void*>(&gather_gemm<Tile, Epilogue::kElements>));
+  return k;
 }
 
 }  // namespace
 
-template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT>() {
+template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT, TW_PART>() {
   static const std::vector<WgmmaKernel> rows = [] {
     std::vector<WgmmaKernel> all;
-    if constexpr (element_bytes(kElementA) == 1) {
-      all = {row<128, 192>(), row<128, 128>(), row<64, 128>(), row<64, 64>(), row<64, 64, 2>()};
+    // model::kGemmTiles
+    constexpr bool kBytes = element_bytes(kElementA) == 1;
+    if constexpr (TW_PART == 0) {
+      all = {row<128, 192>(), row<128, 128>()};
+      if constexpr (!kBytes) {
+        for (const WgmmaKernel& k :
+             {row<128, 256>(), row<128, 176, 1, true>(), row<128, 160, 1, true>(),
+              row<128, 128, 1, true>(), row<128, 112, 1, true>(), row<128, 96, 1, true>()}) {
+          all.push_back(k);
+        }
+      }
     } else {
-      all = {row<128, 256>(), row<128, 192>(), row<128, 128>(), row<64, 256>(),
-             row<64, 192>(),  row<64, 128>(),  row<64, 64>(),   row<64, 64, 2>()};
+      all = {row<64, 128>(), row<64, 96>(), row<64, 64>(), row<64, 32>(), row<64, 64, 2>()};
+      if constexpr (!kBytes) {
+        all.push_back(row<64, 256>());
+        all.push_back(row<64, 192>());
+        all.push_back(gather_row<4>());
+      }
+      all.push_back(narrow_row<64>());
+      if constexpr (!kBMn) {
+        all.push_back(narrow_row<32>());
+        all.push_back(narrow_row<16>());
+      }
+      all.push_back(gather_row<1>());
+      all.push_back(gather_row<2>());
     }
-    all.push_back(narrow_row<64>());
-    if constexpr (!kBMn) {
-      all.push_back(narrow_row<32>());
-      all.push_back(narrow_row<16>());
-    }
-    all.push_back(gather_row<1>());
-    all.push_back(gather_row<2>());
-    if constexpr (element_bytes(kElementA) > 1) all.push_back(gather_row<4>());
     return all;
   }();
   return {rows.data(), static_cast<int>(rows.size())};

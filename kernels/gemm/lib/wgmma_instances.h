@@ -1,5 +1,6 @@
 // The rows of the instance table that one object file contributes (wgmma_instances.cu is compiled
-// once for every element type and pair of layouts, so that the compilations run side by side).
+// once for every element type, pair of layouts and part of the tiles, so that the compilations run
+// side by side).
 //
 // Tested by tilewright-bench gemm --suite verify.
 #pragma once
@@ -14,6 +15,8 @@ struct InstanceRows {
 };
 
 // 0: A and B K-major; 1: A K-major, B MN-major; 2: A MN-major, B K-major; 3: both MN-major.
-template <Element element_a, Element element_b, int layout> InstanceRows wgmma_rows();
+// Part 0: tiles of 128 rows; 1: the rest.
+constexpr int kInstanceParts = 2;
+template <Element element_a, Element element_b, int layout, int part> InstanceRows wgmma_rows();
 
 }  // namespace tw::gemm

@@ -9,11 +9,26 @@ namespace {
 
 using model::GemmKernel;
 
+static_assert(model::kMostKCluster == kMostRanks, "the sum reads all CTAs of a cluster");
+
 int div_up(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
 Source source_of(const Matrix& x, int mn, int k, int bytes) {
   return {static_cast<const char*>(x.data), x.pitch * bytes, x.batch_stride * bytes,
           x.mn_major ? k : mn, (x.mn_major ? mn : k) * bytes};
+}
+
+// The kernel that does no more than this launch needs: what is not there need not be fetched.
+const void* function_for(const WgmmaKernel& kernel, const WgmmaParams& p, bool shared_k) {
+  auto of = [&](Epilogue e) { return kernel.functions[static_cast<int>(e)]; };
+  const bool plain = p.beta == 0.0f && p.output == native_output(kernel.element_a);
+  if (shared_k && kernel.kernel != GemmKernel::kNarrow)
+    return of(plain ? Epilogue::kPlainSum : Epilogue::kGeneralSum);
+  const void* special = !plain                      ? nullptr
+                        : p.store == Store::kBulk   ? of(Epilogue::kBulk)
+                        : p.store == Store::kVector ? of(Epilogue::kVector)
+                                                    : of(Epilogue::kElements);
+  return special != nullptr ? special : of(Epilogue::kGeneral);
 }
 
 }  // namespace
@@ -28,7 +43,8 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                          const WgmmaSchedule& schedule, cudaStream_t stream) {
   const int bk = 128 / element_bytes(kernel.element_a);
   const int cluster = schedule.cluster;
-  if (cluster > 2) return cudaErrorInvalidValue;
+  if (cluster != 1 && cluster != 2 && cluster != 4) return cudaErrorInvalidValue;
+  const int along_m = schedule.shares_a ? 1 : cluster, along_n = schedule.shares_a ? cluster : 1;
   WgmmaParams p{};
   p.m = problem.m;
   p.n = problem.n;
@@ -41,10 +57,11 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster)
     return cudaErrorInvalidValue;
   p.batches = problem.batches;
-  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * cluster);
-  p.tiles_n = div_up(problem.n, kernel.bn);
+  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * along_m);
+  p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
   p.raster_group = schedule.raster_group;
   p.cluster = cluster;
+  p.shares_a = schedule.shares_a;
   p.alpha = problem.alpha;
   p.beta = problem.beta;
   p.scale_a = problem.scale_a;
@@ -73,22 +90,26 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
     p.b_source = source_of(problem.b, problem.n, problem.k, element_bytes(element));
   } else {
     ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
-                        problem.a.mn_major ? bk : kernel.bm) &&
+                        (problem.a.mn_major ? bk : kernel.bm) / along_n) &&
          encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
-                        (problem.b.mn_major ? bk : kernel.bn) / cluster);
+                        (problem.b.mn_major ? bk : kernel.bn) / along_m);
   }
-  const int64_t units = int64_t{p.units_m} * p.tiles_n * p.batches * p.splits;
+  const int64_t units = int64_t{p.units_m} * p.units_n * p.batches * p.splits;
   const int slots = schedule.sm_count * kernel.resident;
   // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
   // a pitch of 132 wrote column 131), so the width counts too.
   const bool whole =
       !shared_k && !narrow && problem.n * output_bytes(problem.output) % 16 == 0 &&
       suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
-  // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner.
-  const bool soon = gather || (units * cluster <= slots && kernel.bn <= 128);
+  // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
+  // and ping-pong have no kernel for it.
+  const bool soon = kernel.functions[static_cast<int>(Epilogue::kVector)] != nullptr &&
+                    (gather || units * cluster <= slots);
   p.store = !whole ? Store::kElements : (soon ? Store::kVector : Store::kBulk);
   if (p.store == Store::kBulk) ok = ok && encode_lines(&p.d, d, columns, 64);
   if (!ok) return cudaErrorInvalidValue;
+  const void* function = function_for(kernel, p, shared_k);
+  if (function == nullptr) return cudaErrorInvalidConfiguration;
 
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
@@ -115,7 +136,7 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
     attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
   }
   void* arguments[] = {&p};
-  return cudaLaunchKernelExC(&config, kernel.function, arguments);
+  return cudaLaunchKernelExC(&config, function, arguments);
 }
 
 const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b,
@@ -126,7 +147,7 @@ const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b,
     const WgmmaKernel& k = all[i];
     if (k.element_a == element_a && k.element_b == element_b && k.kernel == candidate.kernel &&
         k.bm == candidate.bm && k.bn == candidate.bn && k.resident == candidate.resident &&
-        k.a_mn == a_mn && k.b_mn == b_mn &&
+        k.a_mn == a_mn && k.b_mn == b_mn && k.ping_pong == candidate.ping_pong &&
         (k.kernel != GemmKernel::kGather || k.threads == 128 * candidate.groups)) {
       return &k;
     }

@@ -23,13 +23,21 @@ constexpr int element_bytes(Element e) {
 }
 constexpr int output_bytes(Output o) { return o == Output::kF32 ? 4 : 2; }
 
+// The output type that the kernels without the general epilogue store.
+constexpr Output native_output(Element e) {
+  return e == Element::kF32 || e == Element::kTf32
+             ? Output::kF32
+             : (e == Element::kF16 ? Output::kF16 : Output::kBf16);
+}
+
 struct WgmmaKernel {
-  const void* function;
+  const void* functions[kEpilogues];  // by Epilogue; null: not built
   Element element_a, element_b;
   int bm, bn, stages, threads, shared_bytes;
   bool a_mn, b_mn;
   int resident;              // CTAs an SM holds at once
   model::GemmKernel kernel;  // kNarrow: A is the wide operand, n <= bn
+  bool ping_pong = false;    // the warpgroups have tiles of their own
 };
 
 // A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of
@@ -55,12 +63,13 @@ struct WgmmaProblem {
 };
 
 struct WgmmaSchedule {
-  int cluster = 1;       // CTAs along M that share B: 1 or 2
-  int k_cluster = 1;     // 2 to 8 (model::kMostKCluster): a cluster of CTAs splits K of one tile
-                         // and sums in shared memory; all tiles must fit one wave; then cluster
-                         // and splits are 1
-  int raster_group = 8;  // in clusters
-  int splits = 1;        // > 1: D is `splits` matrices per batch, one after the other at stride_d
+  int cluster = 1;        // CTAs that share an operand: 1, 2 or 4
+  bool shares_a = false;  // they lie along N and share A; else along M, and share B
+  int k_cluster = 1;      // 2 to 8 (model::kMostKCluster): a cluster of CTAs splits K of one tile
+                          // and sums in shared memory; all tiles must fit one wave; then cluster
+                          // and splits are 1
+  int raster_group = 8;   // in clusters
+  int splits = 1;         // > 1: D is `splits` matrices per batch, one after the other at stride_d
   int sm_count = 132;
   bool programmatic = false;  // may start before the kernel ahead of it in the stream has ended
 };

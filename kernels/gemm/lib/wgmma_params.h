@@ -16,6 +16,18 @@ enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 // tile is done sooner when its warps store 16 bytes a lane; both need multiples of 16 bytes.
 enum class Store : int { kBulk, kVector, kElements };
 
+// What a kernel does with its sums. The first three store D in the operands' own type
+// (`native_output`) and never read C, the fourth does anything; the last two are the same where the
+// CTAs of a cluster share K. (The narrow kernel, which has one way to store, has kElements and
+// kGeneral.)
+enum class Epilogue : int { kBulk, kVector, kElements, kGeneral, kPlainSum, kGeneralSum };
+constexpr int kEpilogues = 6;
+template <Epilogue e>
+constexpr bool kIsClusterSum = e == Epilogue::kPlainSum || e == Epilogue::kGeneralSum;
+
+// CTAs of a cluster that splits K, at most.
+constexpr int kMostRanks = 8;
+
 // An operand as lines of bytes, for the kernel that reads it without TMA.
 struct Source {
   const char* data;
@@ -30,9 +42,10 @@ struct WgmmaParams {
   int k_blocks_per_split;  // every split but the last has this many
   int splits;  // 1: no split; else k_cluster, or D holds `splits` partial results per batch
   int batches;
-  int units_m, tiles_n;  // tiles along M in clusters, tiles along N
-  int raster_group;      // tiles along M (in clusters) walked before the next tile along N
-  int cluster;           // CTAs along M that share B: 1 or 2
+  int units_m, units_n;  // tiles along M and N, in clusters where those lie along that side
+  int raster_group;      // units along M walked before the next along N
+  int cluster;           // CTAs that share an operand: 1, 2 or 4
+  bool shares_a;         // they lie along N and share A; else along M, and share B
   int k_cluster;  // > 1: this many CTAs of a cluster each take a split of one tile (cluster is 1)
   float alpha, beta;
   const float* scale_a;  // fp8: device scalars, or null

@@ -24,18 +24,30 @@ struct Measured {
   double microseconds;
 };
 
-// tilewright-bench gemm --suite tiles, bf16, H200 (bench/results/gemm-tiles-bf16-h200.json holds
-// a later run).
+// tilewright-bench gemm --suite tiles, bf16, nt, on an H200 with the card under its power limit
+// (31 sizes, 60 kernels each; bench/results/gemm-tiles-bf16-h200.json holds a later run of fewer).
 constexpr Measured kMeasured[] = {
-    {4096, 4096, 4096, {128, 256}, 1, 184.0},  {4096, 4096, 4096, {128, 192}, 1, 214.1},
-    {4096, 4096, 4096, {128, 128}, 1, 195.9},  {4096, 4096, 4096, {64, 256}, 1, 197.7},
-    {4096, 4096, 4096, {64, 128}, 1, 244.7},   {4096, 4096, 4096, {64, 64}, 1, 413.8},
-    {8192, 8192, 8192, {128, 256}, 1, 1442.4}, {8192, 8192, 8192, {128, 128}, 1, 1604.5},
-    {2048, 2048, 2048, {128, 256}, 1, 25.4},   {2048, 2048, 2048, {128, 192}, 1, 36.9},
-    {2048, 2048, 2048, {128, 128}, 1, 26.8},   {1024, 1024, 1024, {128, 256}, 1, 14.2},
-    {1024, 1024, 1024, {64, 128}, 1, 6.6},     {1024, 1024, 1024, {64, 64}, 1, 9.1},
-    {1024, 28672, 4096, {128, 256}, 1, 326.6}, {1024, 28672, 4096, {128, 192}, 1, 357.9},
-    {64, 4096, 4096, {64, 64}, 1, 14.0},
+    {1024, 1024, 1024, {64, 128, 1, false}, 1, 5.8},
+    {1024, 1024, 1024, {128, 128, 1, false}, 1, 8.2},
+    {1024, 1024, 1024, {128, 96, 1, true}, 1, 7.5},
+    {2048, 2048, 2048, {128, 256, 1, false}, 1, 24.8},
+    {2048, 2048, 2048, {128, 192, 1, false}, 1, 34.5},
+    {2048, 2048, 2048, {128, 128, 1, false}, 1, 25.3},
+    {2048, 2048, 2048, {128, 128, 1, true}, 1, 24.6},
+    {2048, 2048, 2048, {128, 176, 1, true}, 1, 31.2},
+    {4096, 4096, 4096, {128, 256, 1, false}, 1, 204.7},
+    {4096, 4096, 4096, {128, 192, 1, false}, 1, 233.0},
+    {4096, 4096, 4096, {128, 128, 1, false}, 1, 209.8},
+    {4096, 4096, 4096, {64, 256, 1, false}, 1, 214.0},
+    {4096, 4096, 4096, {128, 128, 1, true}, 1, 199.2},
+    {4096, 4096, 4096, {128, 176, 1, true}, 2, 205.5},
+    {4096, 4096, 4096, {128, 96, 1, true}, 2, 229.0},
+    {8192, 8192, 8192, {128, 256, 1, false}, 1, 1653.8},
+    {8192, 8192, 8192, {128, 176, 1, true}, 1, 1622.1},
+    {8192, 8192, 8192, {128, 128, 1, true}, 2, 1637.8},
+    {1024, 28672, 4096, {128, 160, 1, true}, 1, 344.9},
+    {64, 4096, 4096, {64, 64, 1, false}, 1, 12.4},
+    {256, 10240, 8192, {128, 160, 1, true}, 1, 61.0},
 };
 
 TEST(GemmModel, PredictsMeasuredTimesWithinFifteenPercent) {
@@ -55,7 +67,10 @@ TEST(GemmModel, RanksTilesAsMeasured) {
     for (const Measured& m : kMeasured) {
       if (m.m != size || m.n != size) continue;
       best = std::min(best, m.microseconds);
-      if (m.tile.bm == choice.bm && m.tile.bn == choice.bn) chosen = m.microseconds;
+      if (m.tile.bm == choice.bm && m.tile.bn == choice.bn &&
+          m.tile.ping_pong == choice.ping_pong) {
+        chosen = m.microseconds;
+      }
     }
     EXPECT_LE(chosen, 1.03 * best) << size << ": took " << choice.bm << "x" << choice.bn;
   }
@@ -77,6 +92,22 @@ TEST(GemmModel, BlockClocksByHand) {
   const GemmCandidate square =
       predict_gemm(problem(8192, 8192, 8192), machine, {128, 128}, 1, 1, 1);
   EXPECT_GE(square.block_clocks, 2 * (64 + 128) + 0.9 * 256);
+}
+
+TEST(GemmModel, PingPongStoresOnlyTheOperandsOwnType) {
+  // 1024x11008 in tiles of 128x112 fills six waves exactly; 128x256 leaves two fifths of a third.
+  GemmProblem p = problem(1024, 11008, 4096);
+  EXPECT_TRUE(choose_gemm(p, GemmMachine{}, 1).ping_pong);
+  p.plain = false;  // beta, or another type of D
+  EXPECT_FALSE(choose_gemm(p, GemmMachine{}, 1).ping_pong);
+}
+
+TEST(GemmModel, FewRowsShareA) {
+  // Measured: 64x11008x4096 took 25.8 us with four CTAs sharing A, 27.1 with none.
+  const GemmCandidate few = choose_gemm(problem(64, 11008, 4096), GemmMachine{}, 1);
+  EXPECT_TRUE(few.shares_a);
+  EXPECT_GT(few.cluster, 1);
+  EXPECT_FALSE(choose_gemm(problem(4096, 4096, 4096), GemmMachine{}, 1).shares_a);
 }
 
 TEST(GemmModel, SplitsLongKOnFewTiles) {
@@ -186,6 +217,12 @@ TEST(GemmModel, ExplainsEveryTile) {
   EXPECT_NE(text.find("rejected 64x64"), std::string::npos);
   // Of more than one wave of 64x192 nothing is said: it is no candidate.
   EXPECT_EQ(text.find("64x192"), std::string::npos);
+  EXPECT_NE(text.find("clocks/block: "), std::string::npos);  // what the columns mean
+  EXPECT_EQ(text.find("repacked into"), std::string::npos);
+  GemmProblem ragged = problem(4095, 4095, 4095);
+  ragged.repack_a = ragged.repack_b = true;
+  EXPECT_NE(explain_gemm(ragged, GemmMachine{}, 64).find("A and B repacked into workspace first"),
+            std::string::npos);
   const std::string one_wave = explain_gemm(problem(1024, 1024, 1024), GemmMachine{}, 64);
   for (const GemmTile& tile : kGemmTiles) {
     const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn);

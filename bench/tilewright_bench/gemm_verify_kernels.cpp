@@ -1,0 +1,191 @@
+// tilewright-bench gemm --suite verify: every kernel launched past the library's choice.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "gemm/lib/sgemm.h"
+#include "gemm_verify.h"
+
+namespace tilewright::bench {
+namespace {
+
+// A kernel for products with one narrow side: D as it is and turned, K whole and split, ragged and
+// not.
+void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
+  for (bool turned : {false, true}) {
+    for (int k_cluster : {1, 2, 3, 8}) {
+      for (int ragged = 0; ragged < 2; ++ragged) {
+        if (small && (!ragged || k_cluster % 2 == 0)) continue;
+        const int bytes = tw::gemm::element_bytes(kernel.element_a);
+        const int64_t unit = 16 / bytes, wide = kernel.a_mn ? 208 : 203;
+        const int64_t narrow = kernel.bn - (ragged == 0 ? 0 : (kernel.b_mn ? unit : 3));
+        Shape s;
+        s.m = turned ? narrow : wide;
+        s.n = turned ? wide : narrow;
+        s.k = 128 / bytes * 24 - (ragged ? unit : 0);
+        s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+        s.type_d = ragged ? Type::kF32 : (k_cluster == 2 ? Type::kF16 : Type::kBf16);
+        s.transpose_a = turned ? kernel.b_mn : kernel.a_mn;
+        s.transpose_b = !(turned ? kernel.a_mn : kernel.b_mn);
+        char name[240];
+        std::snprintf(name, sizeof name, "%s narrow %d%s cluster %d %s", type_info(s.type).name,
+                      kernel.bn, turned ? " turned" : "", k_cluster, describe(s).c_str());
+        log.check("tiles", name, [&] {
+          return run_shape(s, [&](const GemmArguments& g) {
+            tw::gemm::WgmmaProblem p = kernel_problem(g);
+            p.m = int(wide);
+            p.n = int(narrow);
+            if (turned) std::swap(p.a, p.b);
+            p.transposed = turned;
+            tw::gemm::WgmmaSchedule schedule;
+            schedule.k_cluster = k_cluster;
+            return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+          });
+        });
+      }
+    }
+  }
+}
+
+// The kernel without TMA: odd pitches and addresses, batches, more and fewer K blocks than
+// warpgroups, sizes below a chunk.
+void verify_gather(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
+  const int64_t shapes[][3] = {{131, 77, 203}, {64, 128, 512}, {3, 5, 2}, {65, 67, 1029}};
+  for (const auto& shape : shapes) {
+    for (int64_t offset : {0, 1, 3, 8}) {
+      if (small && (shape[2] != 203 || offset != 1)) continue;
+      Shape s;
+      s.m = shape[0], s.n = shape[1], s.k = shape[2];
+      s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+      s.type_d = offset == 0 ? Type::kBf16 : (offset == 1 ? Type::kF32 : Type::kF16);
+      s.transpose_a = kernel.a_mn;
+      s.transpose_b = !kernel.b_mn;
+      s.offset = offset;
+      s.pad = offset == 3 ? 5 : 0;
+      s.batches = offset == 8 ? 3 : 1;
+      const std::string name = std::string(type_info(s.type).name) + " gather " +
+                               std::to_string(kernel.threads / 128) + " " + describe(s);
+      log.check("tiles", name, [&] {
+        return run_shape(s, [&](const GemmArguments& g) {
+          return tw::gemm::launch_wgmma(kernel, kernel_problem(g), {}, nullptr);
+        });
+      });
+    }
+  }
+}
+
+constexpr int kSharesA = 10;
+
+// An ordinary or ping-pong tile, launched with this cluster.
+void verify_tile(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, bool ragged,
+                 bool native, bool small) {
+  const int bytes = tw::gemm::element_bytes(kernel.element_a);
+  Shape s;
+  s.m = ragged ? 523 : 520;
+  s.n = ragged ? 777 : 776;
+  s.k = 336;
+  if (small) {  // two launches a kernel and kind of cluster
+    if (!ragged || cluster < -2 || cluster > kSharesA + 2) return;
+    s.m = 149, s.n = 267, s.k = 208;
+  }
+  if (cluster < 0) {  // one tile a cluster, one wave, a part of K for each CTA
+    s.m = s.n = ragged ? 61 : 64;
+    s.k = 8176 / bytes;
+  }
+  s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+  const Type own = kernel.element_a == tw::gemm::Element::kTf32  ? Type::kF32
+                   : kernel.element_a == tw::gemm::Element::kF16 ? Type::kF16
+                                                                 : Type::kBf16;
+  const Type other = own == Type::kF32 ? (cluster == 1 ? Type::kBf16 : Type::kF16) : Type::kF32;
+  s.type_d = native ? own : other;
+  s.transpose_a = kernel.a_mn;
+  s.transpose_b = !kernel.b_mn;
+  // A and B need a multiple of 16 bytes; only D's width and pitch are ragged here.
+  const int64_t unit = 16 / bytes;
+  if (kernel.a_mn) s.m = (s.m + unit - 1) / unit * unit;
+  if (kernel.b_mn) s.n = (s.n + unit - 1) / unit * unit;
+  if (ragged) s.pad = unit;  // keeps A and B aligned
+  if (ragged && kernel.b_mn && bytes == 2 && s.n % 8 == 0) s.alpha = 0.5f;
+  char name[240];
+  std::snprintf(name, sizeof name, "%s %dx%d%s resident %d cluster %d %s", type_info(s.type).name,
+                kernel.bm, kernel.bn, kernel.ping_pong ? " turns" : "", kernel.resident, cluster,
+                describe(s).c_str());
+  log.check("tiles", name, [&] {
+    return run_shape(s, [&](const GemmArguments& g) {
+      tw::gemm::WgmmaSchedule schedule;
+      schedule.shares_a = cluster >= kSharesA;
+      schedule.cluster = std::max(schedule.shares_a ? cluster - kSharesA : cluster, 1);
+      schedule.k_cluster = std::max(-cluster, 1);
+      schedule.raster_group = 3;
+      if (cluster >= 2 || kernel.ping_pong) schedule.sm_count = 4;  // several tiles a CTA
+      return tw::gemm::launch_wgmma(kernel, kernel_problem(g), schedule, nullptr);
+    });
+  });
+}
+
+}  // namespace
+
+void verify_tiles(Log& log, const Options& options, bool small) {
+  int count = 0;
+  const tw::gemm::WgmmaKernel* all = tw::gemm::wgmma_kernels(&count);
+  for (int i = 0; i < count; ++i) {
+    const tw::gemm::WgmmaKernel& kernel = all[i];
+    if (kernel.element_a != kernel.element_b) continue;
+    if (!wants_type(options, static_cast<Type>(static_cast<int>(kernel.element_a)))) continue;
+    if (small && kernel.element_a == tw::gemm::Element::kF16) continue;  // as bf16
+    if (kernel.kernel == tw::model::GemmKernel::kGather) {
+      verify_gather(log, kernel, small);
+      continue;
+    }
+    if (kernel.kernel == tw::model::GemmKernel::kNarrow) {
+      verify_narrow(log, kernel, small);
+      continue;
+    }
+    // Negative: that many CTAs share a tile's K. From kSharesA on: they share A, not B.
+    for (int cluster : {1, 2, kSharesA + 2, kSharesA + 4, -2, -3, -4, -8}) {
+      if (cluster < 0 && kernel.ping_pong) continue;
+      // D's width and pitch on the 16-byte grid or off it, of the operands' own type or another:
+      // what decides which epilogue stores it.
+      for (int ragged = 0; ragged < 2; ++ragged) {
+        for (const bool native : {true, false}) {
+          if (!native && kernel.ping_pong) continue;
+          verify_tile(log, kernel, cluster, ragged != 0, native, small);
+        }
+      }
+    }
+  }
+}
+
+// The CUDA-core kernels: every tile and layout, pitches and addresses odd and even.
+void verify_sgemm(Log& log) {
+  auto check = [&](const char* name, const Shape& s, auto launch) {
+    log.check("sgemm", std::string("f32 ") + name + " " + describe(s), [&] {
+      return run_shape(s, [&](const GemmArguments& g) {
+        tw::gemm::WgmmaSchedule schedule;
+        schedule.raster_group = 2;
+        return launch(kernel_problem(g), schedule);
+      });
+    });
+  };
+  for (const tw::model::GemmTile& tile : tw::model::kCudaCoreTiles) {
+    for (int layout = 0; layout < 4; ++layout) {
+      for (int ragged = 0; ragged < 3; ++ragged) {
+        Shape s;
+        s.m = ragged == 1 ? 271 : 384;
+        s.n = ragged == 1 ? 389 : 512;
+        s.k = ragged == 1 ? 67 : 96;
+        s.offset = ragged == 2 ? 1 : 0;
+        s.type = s.type_d = Type::kF32;
+        s.transpose_a = layout & 1;
+        s.transpose_b = layout >> 1;
+        const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn);
+        check(name.c_str(), s,
+              [&](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
+                return tw::gemm::launch_sgemm(p, tile, schedule, nullptr);
+              });
+      }
+    }
+  }
+}
+
+}  // namespace tilewright::bench

@@ -1,0 +1,294 @@
+// How a tile of D leaves the registers of the WGMMA kernels: scaled, plus beta * C, through swizzled
+// staging in shared memory.
+//
+// Problem: D may have any type, pitch and address, C may be added, and yet what most calls need must
+// be short: a kernel that runs for 25 us spent 4 of them on fetching instructions, because the lines
+// that it executed lay between lines for cases that it did not have (Nsight Compute on an H200,
+// 2048 cubed: 2.8 warps an issue stalled for want of an instruction, cuBLASLt's kernel 0.5).
+// Choice: `Epilogue` says at compile time how D leaves; beta, other output types and split K have
+// kernels of their own.
+// Tested by tilewright-bench gemm --suite verify (padding untouched).
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "common/hopper.cuh"
+#include "gemm/lib/wgmma_params.h"
+
+namespace tw::gemm {
+
+using namespace tw::gpu;
+
+template <Output kOutput> __device__ __forceinline__ uint32_t pack16(float low, float high) {
+  static_assert(kOutput != Output::kF32, "two elements a word");
+  if constexpr (kOutput == Output::kBf16) {
+    const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(v);
+  } else {
+    const __half2 v = __floats2half2_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(v);
+  }
+}
+
+__device__ __forceinline__ float load_c(const void* c, int64_t index, Output output) {
+  if (output == Output::kF32) return static_cast<const float*>(c)[index];
+  if (output == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[index]);
+  return __half2float(static_cast<const __half*>(c)[index]);
+}
+
+// The part of D that a warp writes: from row m0 (of the warpgroup) and column x on, up to `end`
+// columns of D.
+struct StorePart {
+  int m0, x, z, end;
+};
+
+// Stores the 16 rows of a staging buffer that this warp has written without TMA: 16 bytes a lane,
+// four rows at once. D's width, pitch and address are multiples of 16 bytes.
+template <Output kOutput>
+__device__ __forceinline__ void store_rows_vector(const WgmmaParams& p, uint32_t base, StorePart at,
+                                                  int warp, int lane) {
+  constexpr int bytes = kOutput == Output::kF32 ? 4 : 2;
+  const int first = warp * 16 + (lane >> 3), chunk = lane & 7;
+  const int column = at.x + chunk * (16 / bytes);
+  char* to = static_cast<char*>(p.d_data) +
+             (at.z * p.stride_d + static_cast<int64_t>(at.m0 + first) * p.ld_d + column) * bytes;
+  uint4 value[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int r = first + 4 * i;
+    value[i] = load_shared_v4(base + r * 128 + ((chunk ^ (r & 7)) << 4));
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i, to += 4 * p.ld_d * bytes) {
+    if (at.m0 + first + 4 * i < p.m && column < at.end) *reinterpret_cast<uint4*>(to) = value[i];
+  }
+}
+
+// The same for fp32 at any address and pitch.
+__device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t base, StorePart at,
+                                               int warp, int lane) {
+  const int rows = p.m - at.m0 - warp * 16;
+  const bool column = at.x + lane < at.end;
+  float* row = static_cast<float*>(p.d_data) + at.z * p.stride_d +
+               static_cast<int64_t>(at.m0 + warp * 16) * p.ld_d + at.x + lane;
+  constexpr int kInFlight = 8;
+#pragma unroll
+  for (int half = 0; half < 16; half += kInFlight) {
+    uint32_t word[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const int r = warp * 16 + half + i;
+      word[i] = load_shared(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4);
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+      if (half + i < rows && column) *row = __uint_as_float(word[i]);
+    }
+  }
+}
+
+// The same for 16-bit elements, kColumns (64 or 128) of them a row: two neighbouring staging
+// buffers hold 128. A row may start on any element. Words of 8 bytes on the 8-byte grid are stored
+// whole, lane l's from its own four elements and those of lane l - 1; what is left at a row's two
+// ends, up to three elements each, is stored for all 16 rows at once.
+template <int kColumns>
+__device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, StorePart at,
+                                              int warp, int lane) {
+  const int rows = min(p.m - at.m0 - warp * 16, 16);
+  const int columns = min(at.end - at.x, kColumns);
+  if (rows <= 0 || columns <= 0) return;
+  auto* first = static_cast<uint16_t*>(p.d_data) + at.z * p.stride_d +
+                static_cast<int64_t>(at.m0 + warp * 16) * p.ld_d + at.x;
+  auto staged = [&](int r, int element) {  // address of an element of the warp's row r
+    const int line = warp * 16 + r, chunk = (element & 63) >> 3;
+    return base + (element >> 6) * 8192 + line * 128 + ((chunk ^ (line & 7)) << 4) +
+           (element & 7) * 2;
+  };
+  const bool holds = lane * 4 < kColumns;
+  constexpr int kInFlight = 8;
+#pragma unroll 1  // small problems pay for every line of code that is fetched
+  for (int part = 0; part < 16; part += kInFlight) {
+    uint2 own[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i)
+      own[i] = holds ? load_shared_v2(staged(part + i, lane * 4)) : uint2{};
+    uint16_t* row = first + part * p.ld_d;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+      const uint2 before = {__shfl_up_sync(0xffffffffu, own[i].x, 1),
+                            __shfl_up_sync(0xffffffffu, own[i].y, 1)};
+      const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+      const bool two = (shift & 2) != 0;
+      const uint32_t w0 = two ? before.x : before.y, w1 = two ? before.y : own[i].x,
+                     w2 = two ? own[i].x : own[i].y;
+      const int bits = (shift & 1) != 0 ? 16 : 32;
+      const int element = lane * 4 - shift;
+      if (part + i < rows && element >= 0 && element + 3 < columns) {
+        *reinterpret_cast<uint2*>(row + element) =
+            make_uint2(__funnelshift_rc(w0, w1, bits), __funnelshift_rc(w1, w2, bits));
+      }
+    }
+  }
+  const int r = lane & 15;
+  if (r < rows) {
+    uint16_t* row = first + r * p.ld_d;
+    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+    // Left end: what comes before the first word; right end: what comes behind the last.
+    const int left = min((4 - shift) & 3, columns);
+    const int right = max(((columns + shift) & ~3) - shift, left);
+    const int from = lane < 16 ? 0 : right, to = lane < 16 ? left : columns;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      if (from + i < to) row[from + i] = load_shared_u16(staged(r, from + i));
+    }
+  }
+}
+
+// Stages and stores a warpgroup's 64 x BN part of D: fragments to swizzled rows of 128 bytes, then a
+// bulk tensor store, or each warp its own rows.
+template <Output kOutput, int BN, int kBuffers, int kStagingBytes>
+__device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
+                                           const float (&d)[BN / 2], uint32_t staging,
+                                           StorePart part, int barrier, int& buffer) {
+  const int thread = threadIdx.x & 127, warp = thread >> 5, lane = thread & 31;
+  constexpr int kColumns = kOutput == Output::kF32 ? 32 : 64;  // 128 bytes
+  // Address of 16-byte chunk `chunk` of row r in a staging buffer.
+  auto chunk_address = [&](uint32_t base, int r, int chunk) {
+    return base + r * 128 + ((chunk ^ (r & 7)) << 4);
+  };
+  auto stage = [&](uint32_t base, int first, int columns) {  // columns first.. of the part
+    if constexpr (kOutput == Output::kF32) {
+      const int g = lane >> 2, t = lane & 3;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int r = warp * 16 + g + half * 8;
+#pragma unroll
+        for (int q = 0; q < columns / 8; ++q) {
+          const int i = 4 * (first / 8 + q) + 2 * half;
+          store_shared_v2(chunk_address(base, r, 2 * q + (t >> 1)) + (t & 1) * 8,
+                          __float_as_uint(d[i]), __float_as_uint(d[i + 1]));
+        }
+      }
+    } else {
+      const int matrix = lane >> 3, r = warp * 16 + (matrix & 1) * 8 + (lane & 7);
+#pragma unroll
+      for (int pair = 0; pair < columns / 16; ++pair) {
+        const int i = 4 * (first / 8 + 2 * pair);
+        store_matrix_x4(chunk_address(base, r, 2 * pair + (matrix >> 1)),
+                        pack16<kOutput>(d[i], d[i + 1]), pack16<kOutput>(d[i + 2], d[i + 3]),
+                        pack16<kOutput>(d[i + 4], d[i + 5]), pack16<kOutput>(d[i + 6], d[i + 7]));
+      }
+    }
+  };
+  const int x0 = part.x;
+  part.end = min(p.n, x0 + BN);
+  if constexpr (kOutput != Output::kF32) {
+    if (store == Store::kElements) {  // two neighbouring buffers hold 128 columns
+      static_assert(kBuffers == 2 && kStagingBytes == 8192, "store_rows_16 reads both");
+#pragma unroll
+      for (int h = 0; h < BN; h += 2 * kColumns) {
+        part.x = x0 + h;
+        __syncwarp();
+        stage(staging, h, BN - h < kColumns ? BN - h : kColumns);
+        if (h + kColumns < BN) {
+          stage(staging + kStagingBytes, h + kColumns,
+                BN - h - kColumns < kColumns ? BN - h - kColumns : kColumns);
+        }
+        __syncwarp();
+        if (h + kColumns < BN) {
+          store_rows_16<128>(p, staging, part, warp, lane);
+        } else {
+          store_rows_16<64>(p, staging, part, warp, lane);
+        }
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < BN; h += kColumns) {
+    const int columns = BN - h < kColumns ? BN - h : kColumns;
+    part.x = x0 + h;
+    // A bulk copy's box is 128 bytes wide: a narrower rest is stored by the warps.
+    const bool bulk = store == Store::kBulk && columns == kColumns;
+    // The buffer must be free: of bulk copies, or of this warp's own reads.
+    if (store == Store::kBulk) {
+      if (thread < 32 && elect_lane()) tma_store_wait_read<kBuffers - 1>();
+      named_barrier(barrier, 128);
+    } else {
+      __syncwarp();
+    }
+    uint32_t base = staging + buffer * kStagingBytes;
+    buffer ^= 1;
+    // Addresses are computed here, not kept in registers through the mainloop.
+    asm volatile("" : "+r"(base));
+    stage(base, h, columns);
+    if (bulk) {
+      fence_async_shared();
+      named_barrier(barrier, 128);
+      if (thread < 32 && elect_lane()) {
+        tma_store(&p.d, part.x, part.m0, part.z, base);
+        tma_store_commit();
+      }
+      continue;
+    }
+    __syncwarp();
+    // An empty group: the waits above count groups, one a buffer.
+    if (store == Store::kBulk && thread < 32 && elect_lane()) tma_store_commit();
+    if (kOutput != Output::kF32 || store != Store::kElements) {
+      store_rows_vector<kOutput>(p, base, part, warp, lane);
+    } else {
+      store_rows_f32(p, base, part, warp, lane);
+    }
+  }
+}
+
+__device__ __forceinline__ float scaled_alpha(const WgmmaParams& p) {
+  float alpha = p.alpha;
+  if (p.scale_a != nullptr) alpha *= *p.scale_a;
+  if (p.scale_b != nullptr) alpha *= *p.scale_b;
+  return alpha;
+}
+
+// Scales the accumulators, adds beta * C if kReadsC, and stores the warpgroup's 64 x BN part of D.
+template <class Tile, Epilogue kEpilogue>
+__device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile::BN / 2],
+                                           uint32_t staging, StorePart part, int barrier,
+                                           int& buffer) {
+  constexpr int BN = Tile::BN, kBuffers = Tile::kBuffers, kBytes = Tile::kStagingBytes;
+  const float alpha = scaled_alpha(p);
+  if (alpha != 1.0f) {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) d[i] *= alpha;
+  }
+  if constexpr (kEpilogue != Epilogue::kGeneral) {
+    constexpr Store kStore = kEpilogue == Epilogue::kBulk     ? Store::kBulk
+                             : kEpilogue == Epilogue::kVector ? Store::kVector
+                                                              : Store::kElements;
+    store_part<Tile::kNative, BN, kBuffers, kBytes>(p, kStore, d, staging, part, barrier, buffer);
+    return;
+  }
+  if (p.beta != 0.0f) {
+    const int thread = threadIdx.x & 127, warp = thread >> 5, lane = thread & 31;
+    const int g = lane >> 2, t = lane & 3;
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) {
+      const int row = part.m0 + warp * 16 + g + ((i >> 1) & 1) * 8;
+      const int column = part.x + (i >> 2) * 8 + 2 * t + (i & 1);
+      if (row < p.m && column < p.n) {
+        d[i] += p.beta * load_c(p.c, part.z * p.stride_c + row * p.ld_c + column, p.output);
+      }
+      if (i % 8 == 7)
+        asm volatile("" ::: "memory");  // eight loads in flight, not 128: registers are full
+    }
+  }
+  if (p.output == Output::kF32) {
+    store_part<Output::kF32, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+  } else if (p.output == Output::kBf16) {
+    store_part<Output::kBf16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+  } else {
+    store_part<Output::kF16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+  }
+}
+
+}  // namespace tw::gemm
