@@ -8,8 +8,9 @@
 
 namespace tilewright::bench {
 
-// Copies `bytes` bytes; pointers aligned to 16. A thread moves four 16-byte vectors, independent of
-// one another.
-void copy_kernel(void* out, const void* in, size_t bytes, cudaStream_t stream);
+// Copies `bytes` bytes; pointers aligned to 16; one vector a thread. `overlapped`: may start while the
+// kernel before it on the stream still runs, and waits for its end (compute capability 9.0).
+void copy_kernel(void* out, const void* in, size_t bytes, cudaStream_t stream,
+                 bool overlapped = false);
 
 }  // namespace tilewright::bench

@@ -47,7 +47,8 @@ void run_overhead(const Options& options, std::vector<Case>& cases) {
                         {"ragged", 4, 300, 301, 301, 1},
                         {"bytes, ragged", 1, 300, 301, 303, 1},
                         {"strip", 4, 1024, 3, 3, 1},
-                        {"batch", 4, 16, 16, 16, 8}};
+                        {"batch", 4, 16, 16, 16, 8},
+                        {"batch with gaps", 4, 16, 16, 20, 8}};
   for (const Call& call : calls) {
     std::vector<double> bare, ours;
     auto time = [&](auto&& launch) {

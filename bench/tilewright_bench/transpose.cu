@@ -185,30 +185,139 @@ __global__ void finite_kernel(
     words[i] &= 0xbfffffffu;
 }
 
-void run_shape(int element, Shape s, const Options& options, std::vector<Case>& cases,
-               bool ladder = false) {
-  if (out_of_time(options)) return;
-  const int64_t ld_in = s.ld_in ? s.ld_in : s.cols, ld_out = s.ld_out ? s.ld_out : s.rows;
-  const int64_t in_matrix = (s.rows - 1) * ld_in + s.cols,
-                out_matrix = (s.cols - 1) * ld_out + s.rows;
-  // Batches lie back to back.
-  const int64_t stride_in = s.rows * ld_in, stride_out = s.cols * ld_out;
-  const size_t in_bytes = size_t((s.batch - 1) * stride_in + in_matrix + s.offset_in) * element;
-  const size_t out_bytes = size_t((s.batch - 1) * stride_out + out_matrix + s.offset_out) * element;
-  const size_t moved = size_t(2) * s.rows * s.cols * s.batch * element;
-  RotatingBuffers in(in_bytes, moved), out(out_bytes, moved);
-  in.randomise(uint64_t(s.rows * 31 + s.cols));
-  if (element >= 4) {
+// The copies of the same bytes. "overlapped" starts as the library's kernels do, while the launch
+// before it ends; the tables' column "copy" is the faster of the other two.
+void add_copies(std::vector<Candidate>& candidates, const RotatingBuffers& in,
+                const RotatingBuffers& out, size_t bytes) {
+  candidates.push_back(
+      {"memcpy",
+       [&in, &out, bytes](int slot, cudaStream_t stream) {
+         TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
+       },
+       nullptr, true});
+  for (bool overlapped : {false, true})
+    candidates.push_back({overlapped ? "overlapped copy kernel" : "copy kernel",
+                          [&in, &out, bytes, overlapped](int slot, cudaStream_t stream) {
+                            copy_kernel(out[slot], in[slot], bytes, stream, overlapped);
+                          },
+                          nullptr, true});
+}
+
+// One shape's operands, and the candidates that move them.
+struct ShapeRun {
+  const int element;
+  const Shape s;
+  const int64_t ld_in, ld_out, stride_in, stride_out;  // batches lie back to back
+  const size_t in_bytes, out_bytes, moved;
+  RotatingBuffers in, out;
+  const Strides strides;
+  std::vector<Candidate> candidates;
+
+  ShapeRun(int e, const Shape& shape)
+      : element(e),
+        s(shape),
+        ld_in(s.ld_in ? s.ld_in : s.cols),
+        ld_out(s.ld_out ? s.ld_out : s.rows),
+        stride_in(s.rows * ld_in),
+        stride_out(s.cols * ld_out),
+        in_bytes(size_t((s.batch - 1) * stride_in + (s.rows - 1) * ld_in + s.cols + s.offset_in) *
+                 e),
+        out_bytes(
+            size_t((s.batch - 1) * stride_out + (s.cols - 1) * ld_out + s.rows + s.offset_out) * e),
+        moved(size_t(2) * s.rows * s.cols * s.batch * e),
+        in(in_bytes, moved),
+        out(out_bytes, moved),
+        strides{3, {s.batch, s.cols, s.rows}, {stride_in, 1, ld_in}, {stride_out, ld_out, 1}} {
+    in.randomise(uint64_t(s.rows * 31 + s.cols));
+    if (element < 4) return;
     for (int i = 0; i < in.count(); ++i)
       finite_kernel<<<1024, 256>>>(static_cast<uint32_t*>(in[i]), in_bytes / 4);
     TW_CUDA(cudaDeviceSynchronize());
   }
-  auto source = [&](int slot) {
-    return static_cast<const char*>(in[slot]) + s.offset_in * element;
-  };
-  auto target = [&](int slot) { return static_cast<char*>(out[slot]) + s.offset_out * element; };
-  Strides strides{3, {s.batch, s.cols, s.rows}, {stride_in, 1, ld_in}, {stride_out, ld_out, 1}};
+  ShapeRun(const ShapeRun&) = delete;  // the candidates hold its address
 
+  const char* source(int slot) const {
+    return static_cast<const char*>(in[slot]) + s.offset_in * element;
+  }
+  char* target(int slot) const { return static_cast<char*>(out[slot]) + s.offset_out * element; }
+
+  // Every element is right, and nothing but the matrix was written: outside its elements every byte
+  // still holds the poison.
+  template <class Launch> std::string check(Launch launch) {
+    out.fill(0x5a);
+    launch(0, cudaStreamPerThread);
+    TW_CUDA(cudaDeviceSynchronize());
+    std::string error = compare(source(0), target(0), element, strides);
+    if (!error.empty()) return error;
+    unsigned long long inside = 0, all = 0;
+    TW_CUDA(cudaMemcpy(&inside, counters() + 1, 8, cudaMemcpyDeviceToHost));
+    TW_CUDA(cudaMemset(counters(), 0, 16));
+    count_poison<<<1024, 256>>>(static_cast<const unsigned char*>(out[0]), int64_t(out_bytes),
+                                counters());
+    TW_CUDA(cudaMemcpy(&all, counters(), 8, cudaMemcpyDeviceToHost));
+    return all - inside != out_bytes - moved / 2 ? "bytes between the rows were written" : "";
+  }
+  template <class Launch> void add(const std::string& name, Launch launch) {
+    candidates.push_back({name, launch, [this, launch] { return check(launch); }, true});
+  }
+
+  void add_ours() {
+    add("tilewright", [this](int slot, cudaStream_t stream) {
+      require(transpose(source(slot), ld_in, target(slot), ld_out, s.rows, s.cols, element,
+                        {s.batch, stride_in, stride_out}, stream));
+    });
+  }
+
+  void add_textbook() {
+    add("textbook", [this](int slot, cudaStream_t stream) {
+      dim3 grid(unsigned((s.cols + 31) / 32), unsigned((s.rows + 31) / 32)), block(32, 8);
+      auto go = [&](auto zero) {
+        using T = decltype(zero);
+        textbook_kernel<T><<<grid, block, 0, stream>>>(reinterpret_cast<T*>(target(slot)),
+                                                       reinterpret_cast<const T*>(source(slot)),
+                                                       s.rows, s.cols, ld_in, ld_out);
+      };
+      switch (element) {
+        case 1: go(uint8_t{}); break;
+        case 2: go(uint16_t{}); break;
+        case 4: go(uint32_t{}); break;
+        case 8: go(uint64_t{}); break;
+        default: go(uint4{}); break;
+      }
+      TW_CUDA(cudaGetLastError());
+    });
+  }
+
+  void add_references() {
+    add_copies(candidates, in, out, moved / 2);
+    if (s.batch != 1) return;
+    if (element >= 4)
+      add("geam", [this](int slot, cudaStream_t stream) {
+        geam(element, s, ld_in, ld_out, source(slot), target(slot), stream);
+      });
+    if ((s.rows + 31) / 32 <= 65535) add_textbook();
+  }
+
+  void add_ladder() {
+    if (ld_in != s.cols || ld_out != s.rows || s.batch != 1) return;
+    for (const TransposeLadderStep& step : transpose_ladder()) {
+      if (step.element_bytes != element) continue;
+      auto launch = [this, &step](int slot, cudaStream_t stream) {
+        step.launch(source(slot), target(slot), int(s.rows), int(s.cols), stream);
+        TW_CUDA(cudaGetLastError());
+      };
+      if (step.copies)
+        candidates.push_back({step.name, launch, nullptr, true});
+      else
+        add(step.name, launch);
+    }
+  }
+};
+
+void run_shape(int element, const Shape& s, const Options& options, std::vector<Case>& cases,
+               bool ladder = false) {
+  if (out_of_time(options)) return;
+  ShapeRun run(element, s);
   Case c;
   c.name = std::string(type_name(element)) + " " +
            (s.batch > 1 ? std::to_string(s.batch) + " of " : "") + std::to_string(s.rows) + "x" +
@@ -216,87 +325,15 @@ void run_shape(int element, Shape s, const Options& options, std::vector<Case>& 
   c.fields = {{"type", type_name(element)},
               {"rows", std::to_string(s.rows)},
               {"cols", std::to_string(s.cols)},
-              {"ld_in", std::to_string(ld_in)},
-              {"ld_out", std::to_string(ld_out)},
+              {"ld_in", std::to_string(run.ld_in)},
+              {"ld_out", std::to_string(run.ld_out)},
               {"batch", std::to_string(s.batch)},
               {"what", s.what}};
-  c.work = double(moved);
-
-  std::vector<Candidate> candidates;
-  auto checked = [&](auto launch) {
-    return [&, launch]() -> std::string {
-      out.fill(0x5a);
-      launch(0, cudaStreamPerThread);
-      TW_CUDA(cudaDeviceSynchronize());
-      std::string error = compare(source(0), target(0), element, strides);
-      if (!error.empty()) return error;
-      // Nothing but the matrix was written: outside its elements every byte still holds the poison.
-      unsigned long long inside = 0, all = 0;
-      TW_CUDA(cudaMemcpy(&inside, counters() + 1, 8, cudaMemcpyDeviceToHost));
-      TW_CUDA(cudaMemset(counters(), 0, 16));
-      count_poison<<<1024, 256>>>(static_cast<const unsigned char*>(out[0]), int64_t(out_bytes),
-                                  counters());
-      TW_CUDA(cudaMemcpy(&all, counters(), 8, cudaMemcpyDeviceToHost));
-      return all - inside != out_bytes - moved / 2 ? "bytes between the rows were written" : "";
-    };
-  };
-  auto add = [&](const char* name, auto launch, bool capture = true) {
-    candidates.push_back({name, launch, checked(launch), capture});
-  };
-  auto ours = [&](int slot, cudaStream_t stream) {
-    require(transpose(source(slot), ld_in, target(slot), ld_out, s.rows, s.cols, element,
-                      {s.batch, stride_in, stride_out}, stream));
-  };
-  add("tilewright", ours);
-  if (!options.verify_only) {
-    const size_t bytes = moved / 2;
-    candidates.push_back(
-        {"memcpy",
-         [&, bytes](int slot, cudaStream_t stream) {
-           TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
-         },
-         nullptr, true});
-    candidates.push_back({"copy kernel",
-                          [&, bytes](int slot, cudaStream_t stream) {
-                            copy_kernel(out[slot], in[slot], bytes, stream);
-                          },
-                          nullptr, true});
-    if (element >= 4 && s.batch == 1)
-      add("geam", [&](int slot, cudaStream_t stream) {
-        geam(element, s, ld_in, ld_out, source(slot), target(slot), stream);
-      });
-    if (s.batch == 1 && (s.rows + 31) / 32 <= 65535)
-      add("textbook", [&](int slot, cudaStream_t stream) {
-        dim3 grid(unsigned((s.cols + 31) / 32), unsigned((s.rows + 31) / 32)), block(32, 8);
-        auto go = [&](auto zero) {
-          using T = decltype(zero);
-          textbook_kernel<T><<<grid, block, 0, stream>>>(reinterpret_cast<T*>(target(slot)),
-                                                         reinterpret_cast<const T*>(source(slot)),
-                                                         s.rows, s.cols, ld_in, ld_out);
-        };
-        switch (element) {
-          case 1: go(uint8_t{}); break;
-          case 2: go(uint16_t{}); break;
-          case 4: go(uint32_t{}); break;
-          case 8: go(uint64_t{}); break;
-          default: go(uint4{}); break;
-        }
-        TW_CUDA(cudaGetLastError());
-      });
-  }
-  if (ladder && ld_in == s.cols && ld_out == s.rows && s.batch == 1)
-    for (const TransposeLadderStep& step : transpose_ladder()) {
-      if (step.element_bytes != element) continue;
-      auto launch = [&](int slot, cudaStream_t stream) {
-        step.launch(source(slot), target(slot), int(s.rows), int(s.cols), stream);
-        TW_CUDA(cudaGetLastError());
-      };
-      if (step.copies)
-        candidates.push_back({step.name, launch, nullptr, true});
-      else
-        add(step.name.c_str(), launch);
-    }
-  measure(c, candidates, options);
+  c.work = double(run.moved);
+  run.add_ours();
+  if (!options.verify_only) run.add_references();
+  if (ladder) run.add_ladder();
+  measure(c, run.candidates, options);
   print_case(c);
   cases.push_back(c);
 }
@@ -378,18 +415,7 @@ void run_permutation(const Permutation& p, const Options& options, std::vector<C
        },
        true},
   };
-  if (!options.verify_only) {
-    candidates.push_back(
-        {"memcpy",
-         [&](int slot, cudaStream_t stream) {
-           TW_CUDA(cudaMemcpyAsync(out[slot], in[slot], bytes, cudaMemcpyDeviceToDevice, stream));
-         },
-         nullptr, true});
-    candidates.push_back(
-        {"copy kernel",
-         [&](int slot, cudaStream_t stream) { copy_kernel(out[slot], in[slot], bytes, stream); },
-         nullptr, true});
-  }
+  if (!options.verify_only) add_copies(candidates, in, out, bytes);
   measure(c, candidates, options);
   print_case(c);
   cases.push_back(c);
@@ -445,110 +471,120 @@ bool wants(const Options& options, const char* suite, bool by_default) {
 
 constexpr int kElements[] = {4, 8, 16, 2, 1};
 
+// Returns 2 when a size makes no sense.
+int run_sizes(const Options& options, std::vector<Case>& cases) {
+  for (int e : kElements) {
+    if (!type_selected(options, e)) continue;
+    for (const std::string& text : options.sizes) {
+      long long rows = 0, cols = 0;
+      const int n = std::sscanf(text.c_str(), "%lldx%lld", &rows, &cols);
+      if (n < 1 || rows <= 0 || (n == 2 && cols <= 0)) {
+        std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
+        return 2;
+      }
+      run_shape(e, {"", rows, n == 2 ? cols : rows}, options, cases);
+    }
+  }
+  return 0;
+}
+
+// From 64 MiB a matrix: two powers of four up.
+void run_squares(int e, const Options& options, std::vector<Case>& cases) {
+  const std::pair<int64_t, int64_t> sizes[3] = {e == 8   ? std::pair<int64_t, int64_t>(4096, 2048)
+                                                : e == 2 ? std::pair<int64_t, int64_t>(4096, 8192)
+                                                : e == 4 ? std::pair<int64_t, int64_t>(4096, 4096)
+                                                : e == 1 ? std::pair<int64_t, int64_t>(8192, 8192)
+                                                         : std::pair<int64_t, int64_t>(2048, 2048),
+                                                e == 1   ? std::pair<int64_t, int64_t>(16384, 16384)
+                                                : e <= 4 ? std::pair<int64_t, int64_t>(8192, 8192)
+                                                         : std::pair<int64_t, int64_t>(4096, 4096),
+                                                e == 1   ? std::pair<int64_t, int64_t>(32768, 32768)
+                                                : e <= 4 ? std::pair<int64_t, int64_t>(16384, 16384)
+                                                         : std::pair<int64_t, int64_t>(8192, 8192)};
+  for (auto [rows, cols] : sizes) run_shape(e, {"", rows, cols}, options, cases);
+}
+
+void run_ragged(int e, const Options& options, std::vector<Case>& cases) {
+  const Shape shapes[] = {
+      {"", 8191, 8191},
+      {"", 8190, 4097},
+      {"", 100003, 257},
+      {"tall", 1 << 20, 8},
+      {"tall", 1 << 20, 3},
+      {"wide", 8, 1 << 20},
+      {"wide", 3, 1 << 20},
+      {"sub, odd ld", 4096, 4096, 4501, 4327},
+      {"sub, odd ld and start", 4096, 4096, 4501, 4327, 1, 3, 5},
+      {"sub, ld 8192", 4096, 4096, 8192, 8192},
+      {"batch", 64, 64, 0, 0, 4096},
+      {"batch", 32, 32, 0, 0, 16384},
+  };
+  for (const Shape& s : shapes) run_shape(e, s, options, cases);
+}
+
+void run_small(int e, const Options& options, std::vector<Case>& cases) {
+  for (int64_t n : {128, 256, 512, 1024, 1000}) run_shape(e, {"", n, n}, options, cases);
+}
+
+void run_ladder(int e, const Options& options, std::vector<Case>& cases) {
+  if (e != 4 && e != 1) return;
+  for (int64_t n : {4096, 8192, 8191}) run_shape(e, {"", n, n}, options, cases, true);
+}
+
+void run_in_places(int e, const Options& options, std::vector<Case>& cases) {
+  if (e != 4 && e != 1 && e != 16) return;
+  for (auto [rows, cols] :
+       {std::pair(8192, 8192), std::pair(4097, 4097), std::pair(8192, 4096), std::pair(4001, 6007)})
+    run_in_place(e, rows, cols, options, cases);
+}
+
+void run_verify(int e, const Options& verify, std::vector<Case>& cases) {
+  for (int64_t rows : {1, 2, 7, 33, 128, 255, 1025})
+    for (int64_t cols : {1, 3, 16, 65, 256, 1023}) {
+      run_shape(e, {"", rows, cols}, verify, cases);
+      run_shape(e, {"ld", rows, cols, cols + 3, rows + 5, 1, 1, 7}, verify, cases);
+      run_shape(e, {"aligned ld", rows, cols, (cols + 15) / 16 * 16, (rows + 31) / 16 * 16}, verify,
+                cases);
+      run_shape(e, {"", rows, cols, 0, 0, 5}, verify, cases);
+    }
+  for (auto [rows, cols] : {std::pair(2, 3), std::pair(40, 64), std::pair(129, 31),
+                            std::pair(300, 300), std::pair(1000, 8)})
+    run_in_place(e, rows, cols, verify, cases);
+  // Panels: rows on sectors and 128 KiB apart, a size that is no multiple of anything.
+  if (e == 16) run_shape(e, {"panels", 3001, 2222, 8194, 3002}, verify, cases);
+  if (e == 1 || e == 16) run_shape(e, {"past 2^31 elements", 50001, 43003}, verify, cases);
+}
+
+void run_small_permutations(const Options& verify, std::vector<Case>& cases) {
+  for (Permutation p : kPermutations) {
+    for (int64_t& n : p.sizes) n = n > 64 ? n / 8 + 1 : n;
+    run_permutation(p, verify, cases);
+    for (int64_t& n : p.sizes) n = n > 5 ? 5 : n;
+    run_permutation(p, verify, cases);
+  }
+}
+
 }  // namespace
 
 int run_transpose(const Options& options, std::vector<Case>& cases) {
-  if (!options.sizes.empty()) {
-    for (int e : kElements) {
-      if (!type_selected(options, e)) continue;
-      for (const std::string& text : options.sizes) {
-        long long rows = 0, cols = 0;
-        const int n = std::sscanf(text.c_str(), "%lldx%lld", &rows, &cols);
-        if (n < 1 || rows <= 0 || (n == 2 && cols <= 0)) {
-          std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
-          return 2;
-        }
-        run_shape(e, {"", rows, n == 2 ? cols : rows}, options, cases);
-      }
-    }
-    return 0;
-  }
-  if (wants(options, "squares", true))
-    for (int e : kElements) {
-      if (!type_selected(options, e)) continue;
-      const int64_t n = e == 4 ? 4096 : e == 1 ? 8192 : e == 16 ? 2048 : 0;  // 64 MiB
-      if (e == 8) {
-        run_shape(e, {"", 4096, 2048}, options, cases);
-        run_shape(e, {"", 4096, 4096}, options, cases);
-        run_shape(e, {"", 8192, 8192}, options, cases);
-      } else if (e == 2) {
-        run_shape(e, {"", 4096, 8192}, options, cases);
-        run_shape(e, {"", 8192, 8192}, options, cases);
-        run_shape(e, {"", 16384, 16384}, options, cases);
-      } else {
-        run_shape(e, {"", n, n}, options, cases);
-        run_shape(e, {"", 2 * n, 2 * n}, options, cases);
-        run_shape(e, {"", 4 * n, 4 * n}, options, cases);
-      }
-    }
-  if (wants(options, "ragged", true))
-    for (int e : kElements) {
-      if (!type_selected(options, e)) continue;
-      const Shape shapes[] = {
-          {"", 8191, 8191},
-          {"", 8190, 4097},
-          {"", 100003, 257},
-          {"tall", 1 << 20, 8},
-          {"tall", 1 << 20, 3},
-          {"wide", 8, 1 << 20},
-          {"wide", 3, 1 << 20},
-          {"sub, odd ld", 4096, 4096, 4501, 4327},
-          {"sub, odd ld and start", 4096, 4096, 4501, 4327, 1, 3, 5},
-          {"sub, ld 8192", 4096, 4096, 8192, 8192},
-          {"batch", 64, 64, 0, 0, 4096},
-          {"batch", 32, 32, 0, 0, 16384},
-      };
-      for (const Shape& s : shapes) run_shape(e, s, options, cases);
-    }
-  if (wants(options, "small", true))
-    for (int e : kElements) {
-      if (!type_selected(options, e)) continue;
-      for (int64_t n : {128, 256, 512, 1024}) run_shape(e, {"", n, n}, options, cases);
-      run_shape(e, {"", 1000, 1000}, options, cases);
-    }
-  if (wants(options, "ladder", false))
-    for (int e : {4, 1}) {
-      if (!type_selected(options, e)) continue;
-      for (int64_t n : {4096, 8192, 8191}) run_shape(e, {"", n, n}, options, cases, true);
-    }
+  if (!options.sizes.empty()) return run_sizes(options, cases);
+  Options verify = options;
+  verify.verify_only = true;
+  auto each = [&](const char* suite, bool by_default, auto run, const Options& with) {
+    if (!wants(options, suite, by_default)) return;
+    for (int e : kElements)
+      if (type_selected(options, e)) run(e, with, cases);
+  };
+  each("squares", true, run_squares, options);
+  each("ragged", true, run_ragged, options);
+  each("small", true, run_small, options);
+  each("ladder", false, run_ladder, options);
+  each("inplace", false, run_in_places, options);
+  each("verify", false, run_verify, verify);
+  if (wants(options, "verify", false)) run_small_permutations(verify, cases);
   if (wants(options, "overhead", false)) run_overhead(options, cases);
   if (wants(options, "permute", false))
     for (const Permutation& p : kPermutations) run_permutation(p, options, cases);
-  if (wants(options, "inplace", false))
-    for (int e : {4, 1, 16}) {
-      if (!type_selected(options, e)) continue;
-      run_in_place(e, 8192, 8192, options, cases);
-      run_in_place(e, 4097, 4097, options, cases);
-      run_in_place(e, 8192, 4096, options, cases);
-      run_in_place(e, 4001, 6007, options, cases);
-    }
-  if (wants(options, "verify", false)) {
-    Options verify = options;
-    verify.verify_only = true;
-    for (int e : kElements) {
-      if (!type_selected(options, e)) continue;
-      for (int64_t rows : {1, 2, 7, 33, 128, 255, 1025})
-        for (int64_t cols : {1, 3, 16, 65, 256, 1023})
-          for (int variant = 0; variant < 4; ++variant) {
-            Shape s{"", rows, cols};
-            if (variant == 1) s = {"ld", rows, cols, cols + 3, rows + 5, 1, 1, 7};
-            if (variant == 2)
-              s = {"aligned ld", rows, cols, (cols + 15) / 16 * 16, (rows + 31) / 16 * 16};
-            if (variant == 3) s = {"", rows, cols, 0, 0, 5};
-            run_shape(e, s, verify, cases);
-          }
-      for (auto [rows, cols] : {std::pair(2, 3), std::pair(40, 64), std::pair(129, 31),
-                                std::pair(300, 300), std::pair(1000, 8)})
-        run_in_place(e, rows, cols, verify, cases);
-    }
-    for (int e : {1, 16}) run_shape(e, {"past 2^31 elements", 50001, 43003}, verify, cases);
-    for (Permutation p : kPermutations) {
-      for (int64_t& n : p.sizes) n = n > 64 ? n / 8 + 1 : n;
-      run_permutation(p, verify, cases);
-      for (int64_t& n : p.sizes) n = n > 5 ? 5 : n;
-      run_permutation(p, verify, cases);
-    }
-  }
   return 0;
 }
 

@@ -43,6 +43,8 @@ const char* to_string(TransposeKernel kernel);
 
 struct TileConfig {
   int rows, cols, threads, min_ctas;  // min_ctas: the occupancy the register budget is cut for
+  int row_lanes = 8;                  // vector tiles: lanes of a warp that read one row
+  int batch = 4;                      // funnel tiles: vectors a thread asks for at once
 };
 constexpr int kSizes = 5;  // element sizes 1, 2, 4, 8, 16, in this order
 constexpr int size_index(int element_bytes) {
@@ -54,22 +56,29 @@ constexpr int size_index(int element_bytes) {
 }
 
 // Aligned matrices (vector_tile.cuh): 16-byte accesses on both sides.
-constexpr TileConfig kVectorTiles[kSizes] = {
-    {128, 128, 256, 1}, {64, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 256, 1}, {16, 32, 256, 1}};
+constexpr TileConfig kVectorTiles[kSizes] = {{128, 128, 256, 1},
+                                             {64, 128, 256, 1, 16},
+                                             {64, 64, 256, 5, 16},
+                                             {32, 32, 256, 1, 16},
+                                             {32, 16, 256, 1, 16}};
 // Large matrices of 1- and 2-byte elements.
-constexpr TileConfig kLargeVectorTiles[2] = {{128, 256, 512, 1}, {128, 128, 256, 1}};
+constexpr TileConfig kLargeVectorTiles[2] = {{128, 256, 512, 1, 16}, {128, 128, 512, 1, 16}};
 // The same for grids that would not fill the device with the tiles above.
 constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
 constexpr TileConfig kFunnelTiles[2] = {{256, 128, 256, 4}, {128, 128, 256, 4}};
-constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 256, 6}, {128, 64, 256, 5}};
+constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 128, 8, 8, 9}, {128, 64, 256, 6, 8, 5}};
 // Any alignment, 4 to 16 bytes (raw_tile.cuh).
 struct RawConfig {
-  int row_vectors, out_bytes, threads, min_ctas, align;
+  int row_vectors, out_bytes, threads, min_ctas, align, batch;
 };
 constexpr RawConfig kRawTiles[3] = {
-    {16, 512, 256, 3, 32}, {32, 512, 256, 4, 32}, {32, 512, 256, 5, 32}};
+    {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {64, 512, 256, 3, 32, 4}};
+// Elements of 16 bytes (panel_kernel in transpose.cu): the tile columns after the next are fetched
+// into L2, and on pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows tile rows.
+constexpr int kFetchedColumns = 2, kPanelRows = 32;
+constexpr int64_t kPanelPitch = 131072;
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
 constexpr int kNarrowest = 8, kNarrowWarps = 8;
 // Small grids of 1-byte elements on 4 bytes (word_tile.cuh).
@@ -91,12 +100,14 @@ struct TransposePlan {
   int64_t tiles_rows = 0, tiles_cols = 0;  // of one matrix
   int64_t tiles = 0;                       // of one matrix (kPacked: of the batch)
   int column_group = 1;                    // tile columns walked together
+  int64_t panel_rows = 0;                  // 16-byte kVector: tile rows walked together
   int log_long = 0;                        // kTall, kWide: log2 of the tile's long side
   int per_tile = 0;                        // kPacked: matrices in a tile
 };
 
 struct DeviceLimits {
   int sm_count = 132;
+  bool overlapped_launches = false;  // a kernel may start before the one before it has ended
 };
 
 // Arguments as transpose.h documents them. `in` and `out` are the problem's addresses.

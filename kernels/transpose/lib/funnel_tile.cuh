@@ -74,8 +74,8 @@ struct FunnelTile {
   // `first_row` may be negative (the halo of the first tile).
   TW_DEVICE static void load(int thread, char* shared, const Matrix& m, int64_t first_row,
                              int64_t first_col) {
-    // Interior tiles: a vector that reaches over the end of its row still lies in the matrix.
-    if (first_row >= 1 && first_row + kTileRows < m.rows && first_col + kTileCols <= m.cols)
+    // Interior rows: a vector that reaches over the end of its row still lies in the matrix.
+    if (first_row >= 1 && first_row + kTileRows < m.rows)
       load_rows<true>(thread, shared, m, first_row, first_col);
     else
       load_rows<false>(thread, shared, m, first_row, first_col);

@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(kThreads)
   using Item = typename Unsigned<kElement>::Type;
   constexpr int kTile = kSquareTile<kElement>, kPitch = kTile + 1;
   __shared__ Item lower[kTile * kPitch], upper[kTile * kPitch];
+  wait_for_kernel_before();
   uint32_t ti, tj;
   triangle(blockIdx.x, ti, tj);
   const int64_t row = int64_t(ti) * kTile, col = int64_t(tj) * kTile;
@@ -101,6 +102,7 @@ template <int kElement, Step kStep, bool kLarge>
 __global__ void __launch_bounds__(kRectangleThreads)
     permute_columns(const __grid_constant__ Rectangle x) {
   using Item = typename Unsigned<kElement>::Type;
+  wait_for_kernel_before();
   Item* slice = slice_of<Item>(x);
   const int column = threadIdx.x & ((1 << x.log_width) - 1);
   const int64_t row0 = threadIdx.x >> x.log_width, step = kRectangleThreads >> x.log_width;
@@ -135,6 +137,7 @@ template <int kElement, Step kStep, bool kLarge>
 __global__ void __launch_bounds__(kRectangleThreads)
     permute_rows(const __grid_constant__ Rectangle x) {
   using Item = typename Unsigned<kElement>::Type;
+  wait_for_kernel_before();
   Item* slice = slice_of<Item>(x);
   const int64_t start = threadIdx.x * x.m % x.n,
                 advance = kRectangleThreads * x.m % x.n;  // j * m modulo n

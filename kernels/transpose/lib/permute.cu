@@ -17,6 +17,7 @@ template <class Item, bool kLarge>
 __global__ void __launch_bounds__(kThreads)
     runs_kernel(const Item* in, Item* out, uint64_t total, Divisor run,
                 const __grid_constant__ BatchDims dims) {
+  wait_for_kernel_before();
   const uint64_t first = uint64_t(blockIdx.x) * (kThreads * kPerThread) + threadIdx.x;
   Item x[kPerThread];
 #pragma unroll

@@ -69,9 +69,10 @@ TW_DEVICE Vector pack_vector(const typename Unsigned<kElement>::Type (&x)[16 / k
   return v;
 }
 
+// kBatch: vectors a thread asks for before it waits or goes on to the next rows.
 template <int kElement, int kRowVectors, int kOutBytes, int kThreads, int kAlign = 32,
           int kPrefetch = 0, Copy kCopy = Copy::kRegisters, Cache kLoad = Cache::kDefault,
-          Cache kStore = Cache::kDefault>
+          Cache kStore = Cache::kDefault, int kBatch = 4>
 struct RawTile {
   using Item = typename Unsigned<kElement>::Type;
   static constexpr int kPerVector = 16 / kElement;
@@ -87,7 +88,6 @@ struct RawTile {
       kDataBytes + kLoadedRows * 4;  // then the table of row offsets
   static constexpr int kOutChunks = kOutBytes / 16;
   static constexpr int kRowStep = kThreads / kRowVectors;  // rows the threads load at once
-  static constexpr int kBatch = 4;                         // vectors of a thread in flight
   static constexpr int kChunkGroups = kOutChunks / 8;
   static constexpr int kColumnStep = kThreads / kOutChunks;  // columns the threads store at once
   static_assert(kElement >= 4, "narrower elements are transposed in registers");

@@ -69,6 +69,7 @@ extern __shared__ __align__(128) char shared_bytes[];
 template <class Tile, int kMinCtas, bool kBatched>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     vector_kernel(const __grid_constant__ Launch a) {
+  wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
@@ -81,9 +82,47 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
                    a.rows - row, a.cols - col);
 }
 
+// [from, end), cut to multiples of 16 bytes, on its way to L2.
+__device__ __forceinline__ void fetch(const char* from, const char* end) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const uint32_t bytes = uint32_t(end - from) & ~15u;
+  if (bytes)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+
+// One matrix of 16-byte elements: panels of tile rows (grid: tiles of a panel, panels), down the
+// rows within one. The CTAs of kFetchedColumns tile columns share out the rows of the columns that
+// follow and fetch them, so that device memory reads longer pieces than a tile is wide.
+template <class Tile, int kMinCtas>
+__global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
+    panel_kernel(const __grid_constant__ Launch a) {
+  wait_for_kernel_before();
+  const uint32_t tile_col = a.group.quotient(blockIdx.x);
+  const uint32_t tile_row = blockIdx.y * a.group.value + blockIdx.x - tile_col * a.group.value;
+  if (tile_row >= a.tiles_rows) return;
+  const int64_t row = int64_t(tile_row) * Tile::kRows, col = int64_t(tile_col) * Tile::kCols;
+  constexpr int kAhead = plan::kFetchedColumns, kShare = Tile::kRows / kAhead;
+  const int64_t ahead = int64_t(tile_col / kAhead + 1) * kAhead * Tile::kCols;
+  if (int(threadIdx.x) < kShare && ahead < a.cols) {
+    const int64_t r = row + tile_col % kAhead * kShare + threadIdx.x;
+    const char* from = a.in + r * a.in_row_bytes;
+    if (r < a.rows)
+      fetch(from + ahead * Tile::kElementBytes,
+            from + min(a.cols, ahead + kAhead * Tile::kCols) * Tile::kElementBytes);
+  }
+  Tile::load(threadIdx.x, shared_bytes, a.in + row * a.in_row_bytes + col * Tile::kElementBytes,
+             a.in_row_bytes, a.rows - row, a.cols - col);
+  __syncthreads();
+  Tile::store_tile(threadIdx.x, shared_bytes,
+                   a.out + col * a.out_row_bytes + row * Tile::kElementBytes, a.out_row_bytes,
+                   a.rows - row, a.cols - col);
+}
+
 template <class Tile, int kMinCtas, bool kBatched>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     funnel_kernel(const __grid_constant__ Launch a) {
+  wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
@@ -104,6 +143,7 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
 template <class Tile, int kMinCtas, bool kBatched>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     raw_kernel(const __grid_constant__ Launch a) {
+  wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols) return;
@@ -118,6 +158,7 @@ template <class Strip, bool kTall>
 __global__ void __launch_bounds__(Strip::kThreadCount)
     narrow_kernel(const __grid_constant__ Launch a) {
   __shared__ __align__(16) char pieces[Strip::kSharedBytes];
+  wait_for_kernel_before();
   const Place at = place(a);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const typename Strip::Strip s{at.in, at.out, kTall ? a.out_row_bytes : a.in_row_bytes,
@@ -134,6 +175,7 @@ template <int kElement>
 __global__ void __launch_bounds__(plan::kStripThreads)
     tall_kernel(const __grid_constant__ Launch a, int log_rows) {
   using Tile = TallStrip<kElement, plan::kStripThreads>;
+  wait_for_kernel_before();
   Place at = place(a);
   typename Tile::Strip s{at.in, at.out, a.out_row_bytes, a.rows, int(a.cols), log_rows};
   Tile::load(threadIdx.x, shared_bytes, s, at.tile);
@@ -145,6 +187,7 @@ template <int kElement>
 __global__ void __launch_bounds__(plan::kStripThreads)
     wide_kernel(const __grid_constant__ Launch a, int log_cols) {
   using Tile = WideStrip<kElement, plan::kStripThreads>;
+  wait_for_kernel_before();
   Place at = place(a);
   typename Tile::Strip s{at.in, at.out, a.in_row_bytes, a.cols, int(a.rows), log_cols};
   Tile::load(threadIdx.x, shared_bytes, s, at.tile);
@@ -157,6 +200,7 @@ __global__ void __launch_bounds__(plan::kStripThreads)
     packed_kernel(const char* in, char* out, int64_t count, int rows, int cols, int per_tile,
                   int64_t first_tile) {
   using Tile = PackedBatch<kElement, plan::kStripThreads>;
+  wait_for_kernel_before();
   typename Tile::Pack p{in, out, count, rows, cols, per_tile};
   Tile::load(threadIdx.x, shared_bytes, p, first_tile + blockIdx.x);
   __syncthreads();
@@ -167,6 +211,7 @@ template <int kElement, bool kVectors>
 __global__ void __launch_bounds__(plan::kBlockThreads, plan::kBlockCtas)
     block_kernel(const char* in, char* out, const __grid_constant__ BlockShape s) {
   using Tile = BlockTile<kElement, kVectors, plan::kBlockThreads>;
+  wait_for_kernel_before();
   const typename Tile::Tables t = Tile::tables(s, shared_bytes);
   Tile::corner(threadIdx.x, s, t, blockIdx.x);
   __syncthreads();
@@ -184,6 +229,7 @@ __global__ void __launch_bounds__(256) plain_kernel(const Item* in, Item* out, i
                                                     int64_t cols, int64_t ld_in, int64_t ld_out) {
   constexpr int kTile = plan::kElementTile, kRowsAtOnce = 8;
   __shared__ Item tile[kTile][kTile + 1];
+  wait_for_kernel_before();
   int64_t row = int64_t(blockIdx.y) * kTile + threadIdx.y,
           col = int64_t(blockIdx.x) * kTile + threadIdx.x;
 #pragma unroll
@@ -250,11 +296,30 @@ Status run_vector(const TransposeProblem& p, const TransposePlan& plan, const La
                       plan, p.batch, Tile::kThreadCount, Tile::kSharedBytes, stream);
 }
 
+template <int kElement, plan::TileConfig kConfig, Cache kCache = Cache::kDefault>
+Status run_vector_config(const TransposeProblem& p, const TransposePlan& plan, Launch a,
+                         cudaStream_t stream) {
+  using Tile = VectorTile<kElement, kConfig.rows, kConfig.cols, kConfig.threads, kCache, kCache,
+                          kConfig.row_lanes>;
+  if constexpr (kElement == 16) {
+    const int64_t per_panel = plan.panel_rows * plan.tiles_cols;
+    const int64_t panels =
+        plan.panel_rows ? (plan.tiles_rows + plan.panel_rows - 1) / plan.panel_rows : 0;
+    if (panels > 0 && panels <= 65535 && per_panel <= kMaxGrid) {
+      a.group = Divisor(uint32_t(plan.panel_rows));
+      return launch(panel_kernel<Tile, kConfig.min_ctas>,
+                    dim3(unsigned(per_panel), unsigned(panels)), Tile::kThreadCount,
+                    Tile::kSharedBytes, stream, a);
+    }
+  }
+  return run_vector<Tile, kConfig.min_ctas>(p, plan, a, stream);
+}
+
 template <int kElement, plan::TileConfig kConfig>
 Status run_funnel(const TransposeProblem& p, const TransposePlan& plan, const Launch& a,
                   cudaStream_t stream) {
   using Tile = FunnelTile<kElement, kConfig.rows, kConfig.cols, kConfig.threads, 32, 128,
-                          Copy::kAsyncCached>;
+                          Copy::kAsyncCached, kConfig.batch>;
   return launch_tiles(funnel_kernel<Tile, kConfig.min_ctas, false>,
                       funnel_kernel<Tile, kConfig.min_ctas, true>, a, plan, p.batch,
                       kConfig.threads, Tile::kSharedBytes, stream);
@@ -307,25 +372,14 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
   a.group = Divisor(uint32_t(plan.column_group));
   switch (plan.kernel) {
     case TransposeKernel::kVector:
-      if (plan.tile == TileSize::kSmall) {
-        constexpr plan::TileConfig c = plan::kSmallVectorTiles[i];
-        using Tile = VectorTile<kElement, c.rows, c.cols, c.threads, kSmallCache, kSmallCache>;
-        return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
-      }
+      if (plan.tile == TileSize::kSmall)
+        return run_vector_config<kElement, plan::kSmallVectorTiles[i], kSmallCache>(p, plan, a,
+                                                                                    stream);
       if constexpr (kElement < 4) {
-        if (plan.tile == TileSize::kLarge) {
-          constexpr plan::TileConfig c = plan::kLargeVectorTiles[i];
-          using Tile =
-              VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
-          return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
-        }
+        if (plan.tile == TileSize::kLarge)
+          return run_vector_config<kElement, plan::kLargeVectorTiles[i]>(p, plan, a, stream);
       }
-      {
-        constexpr plan::TileConfig c = plan::kVectorTiles[i];
-        using Tile =
-            VectorTile<kElement, c.rows, c.cols, c.threads, Cache::kDefault, Cache::kDefault>;
-        return run_vector<Tile, c.min_ctas>(p, plan, a, stream);
-      }
+      return run_vector_config<kElement, plan::kVectorTiles[i]>(p, plan, a, stream);
     case TransposeKernel::kFunnel:
       if constexpr (kElement < 4) {
         if (plan.tile == TileSize::kSmall)
@@ -337,7 +391,7 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
       if constexpr (kElement >= 4) {
         constexpr plan::RawConfig c = plan::kRawTiles[i - 2];
         using Tile = RawTile<kElement, c.row_vectors, c.out_bytes, c.threads, c.align, 128,
-                             Copy::kAsyncCached>;
+                             Copy::kAsyncCached, Cache::kDefault, Cache::kDefault, c.batch>;
         return launch_tiles(raw_kernel<Tile, c.min_ctas, false>, raw_kernel<Tile, c.min_ctas, true>,
                             a, plan, p.batch, c.threads, Tile::kSharedBytes, stream);
       }
@@ -413,17 +467,21 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
 
 plan::DeviceLimits device_limits() {
   constexpr int kDevices = 64;
-  static std::atomic<int> sm_counts[kDevices];
+  static std::atomic<int> known[kDevices];  // twice the SMs, and one where launches may overlap
   int device = 0;
   plan::DeviceLimits limits;
   if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return limits;
-  int sms = sm_counts[device].load(std::memory_order_relaxed);
-  if (sms == 0) {
-    if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+  int found = known[device].load(std::memory_order_relaxed);
+  if (found == 0) {
+    int sms = 0, major = 0;
+    if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
       return limits;
-    sm_counts[device].store(sms, std::memory_order_relaxed);
+    found = sms * 2 + (major >= 9);
+    known[device].store(found, std::memory_order_relaxed);
   }
-  limits.sm_count = sms;
+  limits.sm_count = found / 2;
+  limits.overlapped_launches = found % 2 != 0;
   return limits;
 }
 

@@ -156,6 +156,26 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(p), TransposeKernel::kElement);
 }
 
+TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
+  const DeviceLimits h200{132};
+  EXPECT_EQ(choose(problem(16, 8192, 8192), h200).panel_rows, kPanelRows);
+  TransposePlan whole = choose(problem(16, 4096, 4096), h200);
+  EXPECT_EQ(whole.panel_rows, whole.tiles_rows);  // one panel, its next columns fetched
+  EXPECT_EQ(choose(problem(8, 16384, 16384), h200).panel_rows, 0);
+  TransposeProblem batch = problem(16, 1024, 8192);
+  batch.batch = 8;
+  batch.stride_in = batch.stride_out = 1024 * 8192;
+  EXPECT_EQ(choose(batch, h200).panel_rows, 0);
+  EXPECT_NE(explain(problem(16, 8192, 8192), h200).find("panels of 32 tile rows"),
+            std::string::npos);
+}
+
+TEST(TransposeChoice, LargeTilesOfHalvesFrom24AnSm) {
+  const DeviceLimits h200{132};
+  EXPECT_EQ(choose(problem(2, 8192, 8192), h200).tile, TileSize::kLarge);
+  EXPECT_EQ(choose(problem(2, 4096, 8192), h200).tile, TileSize::kRegular);
+}
+
 TEST(TransposeChoice, TilesCoverTheMatrix) {
   const DeviceLimits h200{132};
   for (int e : {1, 2, 4, 8, 16})

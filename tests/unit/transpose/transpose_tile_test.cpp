@@ -148,6 +148,9 @@ TEST(TransposeTile, RawTileIsTheTransposeAtAnyAlignment) {
   raw_shapes<RawTile<8, 16, 512, 256, 64>>();
   raw_shapes<RawTile<16, 16, 512, 256>>();
   raw_shapes<RawTile<16, 32, 256, 128>>();
+  raw_shapes<RawTile<16, 64, 512, 256, 32, 128, Copy::kAsyncCached>>();
+  raw_shapes<
+      RawTile<4, 16, 512, 256, 32, 128, Copy::kAsyncCached, Cache::kDefault, Cache::kDefault, 9>>();
 }
 
 TEST(TransposeTile, VectorTileIsTheTranspose) {
@@ -161,12 +164,21 @@ TEST(TransposeTile, VectorTileIsTheTranspose) {
   vector_shapes<VectorTile<8, 64, 32, 256>>();
   vector_shapes<VectorTile<16, 16, 16, 64>>();
   vector_shapes<VectorTile<16, 32, 32, 256>>();
+  // 256 or 512 bytes of a row to a warp.
+  constexpr Cache kPlain = Cache::kDefault;
+  vector_shapes<VectorTile<1, 128, 256, 512, kPlain, kPlain, 16>>();
+  vector_shapes<VectorTile<2, 128, 128, 512, kPlain, kPlain, 16>>();
+  vector_shapes<VectorTile<4, 64, 64, 256, kPlain, kPlain, 16>>();
+  vector_shapes<VectorTile<8, 32, 32, 256, kPlain, kPlain, 16>>();
+  vector_shapes<VectorTile<16, 16, 32, 256, kPlain, kPlain, 32>>();
+  vector_shapes<VectorTile<16, 32, 16, 256, kPlain, kPlain, 16>>();
 }
 
 TEST(TransposeTile, FunnelTileIsTheTransposeAtAnyAlignment) {
   funnel_shapes<FunnelTile<1, 256, 128, 256>>();
   funnel_shapes<FunnelTile<2, 128, 64, 256>>();
   funnel_shapes<FunnelTile<2, 256, 64, 256, 32, 128, Copy::kAsyncCached>>();
+  funnel_shapes<FunnelTile<1, 128, 128, 128, 32, 128, Copy::kAsyncCached, 9>>();
 }
 
 template <int kElement> void tall_and_wide() {
