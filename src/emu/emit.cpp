@@ -131,7 +131,8 @@ class Emitter {
     }
     if (observes(kObserveBlocks)) push(count_block_handler(), 0).imm = b;
     for (uint32_t i = block.begin; i < block.end; ++i) {
-      if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows | kObserveFiltered)))
+      if (full_ && (!observes(kObserveAccesses) || observes(kObserveRows) ||
+                    (observes(kObserveFiltered) && !all_of_shared(AccessSpace::shared))))
         dot_row(i, block.end);
       if (full_ && (!observes(kObserveAccesses) || observes(kObserveFiltered)))
         global_dot(i, block.end);
@@ -371,6 +372,12 @@ class Emitter {
 
   bool observes(uint8_t events) const { return (d_.options.observed & events) != 0; }
 
+  // Where there are asynchronous copies, the observer sees every access to shared memory: any may
+  // come before a copy is complete.
+  bool all_of_shared(AccessSpace space) const {
+    return p_.async_copies && space == AccessSpace::shared;
+  }
+
   // `op` is about to be pushed.
   void observe_access(const Ir& ir, const Op& op, AccessKind kind, const MemoryKey& key) {
     auto site = std::make_shared<AccessSite>();
@@ -386,6 +393,7 @@ class Emitter {
     site->operation = ir.mods[isa::Field::operation];
     site->address_uniform = scalar(ir.s[0]);
     site->value_uniform = key.uniform_value;
+    site->async = ir.async;
     if (kind == AccessKind::atomic) {
       if (site->ordering == isa::kWeak) site->ordering = isa::kRelaxed;
       if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
@@ -407,7 +415,7 @@ class Emitter {
     Op observe = op;
     observe.run = observe_access_handler(kind);
     if (observes(kObserveFiltered) && kind != AccessKind::atomic && site->ordering == isa::kWeak &&
-        key.space != AccessSpace::local && !follows) {
+        key.space != AccessSpace::local && !follows && !all_of_shared(key.space)) {
       FilterKey filter;
       filter.store = log.write;
       filter.shared = key.space == AccessSpace::shared;

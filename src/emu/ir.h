@@ -76,6 +76,7 @@ struct Ir {
   bool dead = false;
   bool unobserved = false;  // a load that is no access of the program: it copies an argument,
                             // padding and what was never written included
+  bool async = false;       // a store of cp.async
   uint32_t d[4] = {kNoReg, kNoReg, kNoReg, kNoReg};
   Source s[5];
   uint32_t guard = kNoReg;

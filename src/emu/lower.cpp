@@ -536,8 +536,7 @@ Status Lowering::body(Instance& f) {
     if (d_.code.size() > kMaxInstructions)
       return error_at(fn.instructions[i],
                       "the kernel is too large once its device functions are inlined");
-    if (Status s = instruction(f, fn.instructions[i]); !s.ok())
-      return at_source(s.error());
+    if (Status s = instruction(f, fn.instructions[i]); !s.ok()) return at_source(s.error());
   }
   if (fn.instructions.empty()) {
     site_ = uint32_t(d_.program->sites.size());

@@ -131,6 +131,12 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::vshr:
     case Machine::vmad:
     case Machine::vset: return scalar_video(f, in, match, machine);
+    case Machine::cp_async_ca:
+    case Machine::cp_async_cg: return async_copy(f, in, machine == Machine::cp_async_cg);
+    case Machine::cp_async_commit:
+    case Machine::cp_async_wait_group:
+    case Machine::cp_async_wait_all: return async_group(in, machine);
+    case Machine::cp_async_arrive: return async_arrive(f, in, match);
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));

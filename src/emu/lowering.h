@@ -197,6 +197,10 @@ class Lowering {
   Status mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                   Machine machine);
   Status branch_indexed(Instance& f, const ptx::Instruction& in);
+  Status async_copy(Instance& f, const ptx::Instruction& in, bool sixteen_only);
+  Status async_group(const ptx::Instruction& in, Machine machine);
+  void append_async(Builtin which, uint64_t keep);
+  Status async_arrive(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // Functions that the CUDA device runtime provides: vprintf, __assertfail, malloc, free.
   bool is_system_call(const std::string& name) const;
   Status system_call(Instance& f, const ptx::Instruction& in, const std::string& name,

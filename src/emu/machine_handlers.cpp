@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "emu/cta.h"
+#include "emu/observe_handlers.h"
 
 namespace tw::emu {
 namespace {
@@ -281,6 +282,8 @@ Handler builtin_handler(Builtin builtin, bool, bool) {
     case Builtin::mbarrier_complete_tx:
     case Builtin::mbarrier_wait:
     case Builtin::mbarrier_pending: return mbarrier_handler(builtin);
+    case Builtin::async_commit:
+    case Builtin::async_wait: return observe_async_handler(builtin == Builtin::async_wait);
     case Builtin::call_printf:
     case Builtin::call_assertfail:
     case Builtin::call_malloc:

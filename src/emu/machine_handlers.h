@@ -31,6 +31,8 @@ enum class Builtin : uint8_t {
   mbarrier_complete_tx,
   mbarrier_wait,
   mbarrier_pending,
+  async_commit,  // events for the Observer, in observed programs only
+  async_wait,    // imm = groups that need not be complete
   nanosleep,
   call_printf,
   call_assertfail,

@@ -198,6 +198,16 @@ const Op* observe_row(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+template <bool kWaits> const Op* observe_async(TW_HANDLER_ARGS) {
+  leave_vector_code();
+  Observer& observer = *warp->cta->observer;
+  if constexpr (kWaits)
+    observer.async_wait(*warp->cta, *warp, warp->active, uint32_t(op->imm));
+  else
+    observer.async_commit(*warp->cta, *warp, warp->active);
+  TW_NEXT;
+}
+
 const Op* count_block(TW_HANDLER_ARGS) {
   BlockTally& t = warp->worker->block_tallies[op->imm];
   ++t.warps;
@@ -249,6 +259,9 @@ Handler observe_exit_handler(bool guarded) {
   return guarded ? observe_exit<true> : observe_exit<false>;
 }
 Handler observe_row_handler() { return observe_row; }
+Handler observe_async_handler(bool waits) {
+  return waits ? observe_async<true> : observe_async<false>;
+}
 Handler count_block_handler() { return count_block; }
 
 }  // namespace tw::emu

@@ -32,6 +32,8 @@ Handler observe_mbarrier_handler(MbarrierAction action);  // a = offset slot, im
 Handler observe_fence_handler();                          // d = ordering, e = scope
 Handler observe_exit_handler(bool guarded);               // a = guard, kNegated
 Handler observe_row_handler();                            // a = address slot, extra = AccessRow*
-Handler count_block_handler();                            // imm = block
+Handler observe_async_handler(
+    bool waits);                // cp.async: commits a group, or waits (imm: all but the last)
+Handler count_block_handler();  // imm = block
 
 }  // namespace tw::emu

@@ -66,6 +66,7 @@ struct AccessSite {
   uint8_t operation = isa::kOpNone;  // isa::Operation of atomics
   bool result_used = true;           // atomics: the old value goes somewhere
   bool address_uniform = false;      // one scalar address slot
+  bool async = false;                // the write of cp.async: done when its thread has waited
   bool value_uniform =
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).
@@ -155,6 +156,10 @@ class Observer {
                         const uint32_t* /*offset*/) {}
   virtual void fence(Cta&, Warp&, uint32_t /*site*/, uint8_t /*ordering*/, uint8_t /*scope*/,
                      uint32_t /*lanes*/) {}
+  // cp.async: lanes close the group of the copies they have started since the last one; wait for
+  // all of their groups but the last `keep`.
+  virtual void async_commit(Cta&, Warp&, uint32_t /*lanes*/) {}
+  virtual void async_wait(Cta&, Warp&, uint32_t /*lanes*/, uint32_t /*keep*/) {}
   virtual void exit(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/) {}
 
   // `address`: of the 32 lanes, to which each member adds its offset; regular over each half-warp

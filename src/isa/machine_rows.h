@@ -18,6 +18,7 @@ enum class Machine : uint16_t {
   brx, nanosleep, prefetch, prefetchu, isspacep, brkpt, pmevent, griddepcontrol,
   lop3_test, vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vmad, vset,
   ldu, mov_vector, mov_wide, atom_vector, red_vector, createpolicy_range, createpolicy_fractional, createpolicy_cvt, discard, applypriority,
+  cp_async_ca, cp_async_cg, cp_async_commit, cp_async_wait_group, cp_async_wait_all, cp_async_arrive,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
@@ -113,6 +114,12 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "createpolicy.cvt.L2.type", .operands = "d, a", .types = kB64Only, .types2 = {}, .body = Body::control, .category = Category::other, .min_ptx = 74, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-createpolicy", .takes = "tt"},
     {.grammar = "discard{.space}.L2", .operands = "[a], 128", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .min_ptx = 74, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-discard", .takes = "ai"},
     {.grammar = "applypriority{.space}.L2::evict_normal", .operands = "[a], 128", .types = {}, .types2 = {}, .body = Body::control, .category = Category::other, .min_ptx = 74, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-applypriority", .takes = "ai"},
+    {.grammar = "cp.async.ca.space.global{.cache}*", .operands = "[dst], [src], cp-size{, src-size}{, cache-policy}", .types = {}, .types2 = {}, .body = Body::memory, .category = Category::load, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async", .takes = "aai"},
+    {.grammar = "cp.async.cg.space.global{.cache}*", .operands = "[dst], [src], 16{, src-size}{, cache-policy}", .types = {}, .types2 = {}, .body = Body::memory, .category = Category::load, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async", .takes = "aai"},
+    {.grammar = "cp.async.commit_group", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async-commit-group"},
+    {.grammar = "cp.async.wait_group", .operands = "N", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-wait-all", .takes = "i"},
+    {.grammar = "cp.async.wait_all", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-wait-all"},
+    {.grammar = "cp.async.mbarrier.arrive{.noinc}{.space}.type", .operands = "[addr]", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier", .takes = "a"},
 };
 
 }  // namespace tw::isa

@@ -56,6 +56,7 @@ enum class Field : uint8_t {
   type_a,
   type_b,
   cache_hint,  // one more operand: a cache policy
+  noinc,       // cp.async.mbarrier.arrive
   count
 };
 

@@ -160,6 +160,7 @@ constexpr Word kWords[] = {
     {"alias", "proxykind", Field::operation, 1},
     {"async", "proxykind", Field::operation, 2},
     {"async.global", "proxykind", Field::operation, 3},
+    {"noinc", "", Field::noinc, 1},
     {"clamp", "shiftmode", Field::shift, kShiftClamp},
     {"wrap", "shiftmode", Field::shift, kShiftWrap},
     // Hints: accepted, without effect on results.

@@ -56,6 +56,6 @@ int main() {
       "uses "
       "them |\n"
       "| `tex`, `tld4`, `suld`, `sust` | textures and surfaces |\n"
-      "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async` | tensor cores and "
-      "asynchronous copies |\n");
+      "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async.bulk` | tensor cores and "
+      "bulk copies |\n");
 }

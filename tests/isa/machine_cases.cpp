@@ -514,6 +514,55 @@ void barrier_cases(Cases& cases) {
                 done);
 }
 
+// From a slot of global memory into one of shared memory, which holds something else before.
+void async_copy_cases(Cases& cases) {
+  const std::string begin =
+      ".reg .b64 %from, %to, %low, %high, %state;\n.reg .b32 %n;\n.shared .align 16 .b8 "
+      "slots[8192];\n"
+      ".shared .align 8 .b8 barriers[4096];\n"
+      "mul.wide.u32 %k, %t, 16;\nmov.u64 %from, @K_slots;\nadd.u64 %from, %from, %k;\n"
+      "mov.u64 %to, slots;\nadd.u64 %to, %to, %k;\n"
+      "st.global.v2.b64 [%from], {%w0, %w1};\nnot.b64 %low, %w0;\nnot.b64 %high, %w1;\n"
+      "st.shared.v2.b64 [%to], {%low, %high};\n";
+  const std::string outside = ".global .align 16 .b8 @K_slots[8192];\n";
+  const std::string end =
+      "ld.shared.v2.b64 {%low, %high}, [%to];\nmul.lo.u64 %high, %high, 3;\nxor.b64 %r, %low, "
+      "%high;\n";
+  const std::string wait = "cp.async.commit_group;\ncp.async.wait_group 0;\n";
+  const auto add = [&](const std::string& name, const std::string& copy, const std::string& after) {
+    cases.add(name, {"b64", "b64", "b32"}, begin + copy + after + end, outside);
+  };
+  for (const char* form : {"ca 4", "ca 8", "ca 16", "cg 16"}) {
+    const std::string_view text = form;
+    const std::string spelling = fmt::format("cp.async.{}.shared.global", text.substr(0, 2));
+    const std::string bytes(text.substr(3));
+    const std::string copy = fmt::format("{} [%to], [%from], {}", spelling, bytes);
+    add(fmt::format("{} {}", spelling, bytes), copy + ";\n", wait);
+    // No source bytes, some of them, all of them.
+    add(fmt::format("{} {} of", spelling, bytes),
+        fmt::format("and.b32 %n, %a2, 31;\nmin.u32 %n, %n, {};\n{}, %n;\n", bytes, copy), wait);
+    add(fmt::format("{} {} ignored", spelling, bytes), copy + ", %odd;\n", wait);
+  }
+  add("cp.async.cg.shared::cta.global.L2::128B",
+      "cp.async.cg.shared::cta.global.L2::128B [%to], [%from], 16;\n", "cp.async.wait_all;\n");
+  add("cp.async.commit_group", "cp.async.ca.shared.global [%to], [%from], 8;\n", wait);
+  add("cp.async.wait_group",
+      "@%odd cp.async.ca.shared.global [%to], [%from], 8;\ncp.async.commit_group;\n",
+      "cp.async.commit_group;\ncp.async.wait_group 1;\n");
+  add("cp.async.wait_all", "cp.async.ca.shared.global [%to], [%from], 16;\n",
+      "cp.async.wait_all;\n");
+  // One mbarrier a thread: its phase is over when the copy is.
+  for (const bool noinc : {true, false}) {
+    const std::string arrive =
+        fmt::format("cp.async.mbarrier.arrive{}.shared.b64", noinc ? ".noinc" : "");
+    add(arrive,
+        "mul.wide.u32 %k, %t, 8;\nmov.u64 %state, barriers;\nadd.u64 %state, %state, %k;\n"
+        "mbarrier.init.shared.b64 [%state], 1;\ncp.async.ca.shared.global [%to], [%from], 16;\n" +
+            arrive + " [%state];\n" + (noinc ? "" : "mbarrier.arrive.shared.b64 _, [%state];\n"),
+        "AGAIN: mbarrier.test_wait.parity.shared.b64 %q, [%state], 0;\n@!%q bra AGAIN;\n");
+  }
+}
+
 void address_and_control_cases(Cases& cases) {
   for (const char* space : {"global", "shared", "local", "const"}) {
     const bool constant = space[0] == 'c';
@@ -807,6 +856,7 @@ std::vector<Case> machine_cases() {
   atomic_cases(cases);
   warp_cases(cases);
   barrier_cases(cases);
+  async_copy_cases(cases);
   address_and_control_cases(cases);
   wide_cases(cases);
   vector_atomic_cases(cases);

@@ -70,7 +70,10 @@ uint32_t CheckSession::resolved_access(Resolved& r) {
   if (r.space != AccessSpace::global) r.lanes = memcheck_narrow(r);
   if (r.lanes == 0) return 0;
   // Local memory is a thread's own: racecheck has nothing to say.
-  if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) racecheck(r);
+  if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) {
+    racecheck(r);
+    if (r.space == AccessSpace::shared && (r.a.site.async || r.cta->copies.any())) async_access(r);
+  }
   if (options_.tools & kInitcheck) initcheck(r);
   return r.lanes;
 }

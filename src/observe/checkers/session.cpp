@@ -192,6 +192,12 @@ class CheckSession::Bound final : public emu::Observer {
              uint32_t lanes) override {
     enter().fence(cta, warp, site, ordering, scope, lanes);
   }
+  void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
+    enter().async_commit(cta, warp, lanes);
+  }
+  void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) override {
+    enter().async_wait(cta, warp, lanes, keep);
+  }
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes) override {
     enter().exit(cta, warp, site, lanes);
   }
@@ -349,6 +355,7 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   filter.row_ranges = now_->row_ranges.data();
   s->carried.clear();
   s->waiting.assign(cta.warps.size(), {});
+  s->copies.reset(cta.program.async_copies ? cta.shared_bytes : 0, cta.threads);
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
 }

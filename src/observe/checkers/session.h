@@ -30,6 +30,7 @@
 #include "observe/checkers/host_stack.h"
 #include "observe/checkers/shared_arrays.h"
 #include "report/finding.h"
+#include "shadow/async_copies.h"
 #include "shadow/races.h"
 #include "shadow/streams.h"
 
@@ -123,6 +124,8 @@ class CheckSession final : public emu::ObserverSource {
                 uint32_t lanes, const uint32_t* offset);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
+  void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
+  void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep);
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);
 
   // Which bytes of some memory have been written.
@@ -178,6 +181,7 @@ class CheckSession final : public emu::ObserverSource {
     shadow::Races::Shared shared;
     std::unordered_map<uint64_t, CarriedUnwritten> carried;  // by warp and Program::copied
     shadow::PassedReads passed;
+    shadow::AsyncCopies copies;
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     BarrierPhase barriers[emu::kBarriers];
@@ -261,6 +265,7 @@ class CheckSession final : public emu::ObserverSource {
                       uint64_t address);
   void memcheck_lane(const emu::Access& a, emu::AccessSpace space, uint32_t lane, uint64_t address);
   void racecheck(Resolved& r);
+  void async_access(const Resolved& r);
   void initcheck(Resolved& r);
   void load_copies(const Resolved& r, const shadow::WrittenView& written, uint64_t base);
   void store_copies(const Resolved& r, shadow::WrittenView* local, uint64_t base);

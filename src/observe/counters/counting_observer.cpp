@@ -158,6 +158,7 @@ void CountingObserver::generic(const emu::Access& access) {
 
 uint32_t CountingObserver::access(const emu::Access& access) {
   const emu::AccessSite& a = access.site;
+  if (a.async) return access.lanes;
   const bool regular = access.lanes == emu::kFullMask && a.form != emu::AddressForm::lanes;
   switch (a.space) {
     case AccessSpace::shared:

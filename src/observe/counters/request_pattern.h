@@ -33,6 +33,7 @@ struct Pattern {
   // What it looks like.
   uint32_t mask = 0;
   bool regular = false;                 // low and half say all
+  uint32_t width = 0;                   // bytes of a lane: cp.async reads some lanes byte by byte
   uint64_t low = 0;                     // first active lane's address, modulo 16 or 128
   uint64_t half = 0;                    // regular: lane 16's distance from lane 0
   std::array<uint64_t, 32> distance{};  // from the first active lane; 0 for inactive lanes
@@ -105,9 +106,9 @@ template <class A>
 }
 
 template <class A>
-inline bool fits(const Pattern& p, const A* address, uint64_t low, uint32_t mask, bool regular,
-                 bool uniform) {
-  if (p.low != low || p.mask != mask) return false;
+inline bool fits(const Pattern& p, const A* address, uint64_t low, uint32_t width, uint32_t mask,
+                 bool regular, bool uniform) {
+  if (p.low != low || p.mask != mask || p.width != width) return false;
   if (uniform) return p.regular && p.half == 0;
   if (regular) return p.regular && p.half == uint64_t(A(address[16] - address[0]));
   return !p.regular && same_distances(p, address, address[__builtin_ctz(mask)]);
@@ -127,7 +128,8 @@ inline Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t widt
                                    A offset, uint32_t mask, bool regular, bool uniform) {
   const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
   Pattern* recent = recent_[slot(low)];
-  if (recent != nullptr && detail::fits(*recent, address, low, mask, regular, uniform)) [[likely]] {
+  if (recent != nullptr && detail::fits(*recent, address, low, width, mask, regular, uniform))
+      [[likely]] {
     ++recent->count;
     return *recent;
   }
@@ -140,14 +142,14 @@ Pattern& PatternTable::find_other(PatternSpace space, bool store, uint32_t width
                                   A offset, uint32_t mask, bool regular, bool uniform) {
   const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
   for (const auto& p : patterns_)
-    if (detail::fits(*p, address, low, mask, regular, uniform)) {
+    if (detail::fits(*p, address, low, width, mask, regular, uniform)) {
       recent_[slot(low)] = p.get();
       ++p->count;
       return *p;
     }
   const A first = address[uniform ? 0 : __builtin_ctz(mask)];
   Pattern p;
-  p.mask = mask, p.low = low, p.regular = regular || uniform;
+  p.mask = mask, p.low = low, p.width = width, p.regular = regular || uniform;
   if (regular && !uniform) p.half = uint64_t(A(address[16] - first));
   uint64_t full[32] = {};
   for (uint32_t lane = 0; lane < 32; ++lane) {

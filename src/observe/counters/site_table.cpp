@@ -59,7 +59,11 @@ bool has(const ptx::Instruction& in, std::string_view word) {
   return false;
 }
 
+// Hardware counts the global side of cp.async as a load; of its shared side there is no counter here.
+bool is_async_copy(const ptx::Instruction& in) { return in.opcode == "cp" && has(in, "global"); }
+
 Traffic traffic_of(const ptx::Instruction& in, Category category) {
+  if (is_async_copy(in)) return Traffic::global_load;
   const bool shared = has(in, "shared") || has(in, "shared::cta") || has(in, "shared::cluster");
   if (category == Category::atomic) return shared ? Traffic::shared_atomic : Traffic::atomic;
   if (category != Category::load && category != Category::store) return Traffic::none;
@@ -102,7 +106,10 @@ SiteTable describe_sites(const emu::Program& program) {
       s.flops = row.flops * results_a_lane(match->type);
       s.traffic = traffic_of(in, row.category);
       const uint32_t vector = match->mods[isa::Field::vec] ? match->mods[isa::Field::vec] : 1;
-      if (s.traffic != Traffic::none) s.width = ptx::type_bytes(match->type) * vector;
+      if (is_async_copy(in))
+        s.width = in.operands.size() > 2 ? uint32_t(in.operands[2].bits) : 0;
+      else if (s.traffic != Traffic::none)
+        s.width = ptx::type_bytes(match->type) * vector;
       s.barrier = row.category == Category::sync &&
                   (row.opcode() == "bar" || row.opcode() == "barrier") && !has(in, "warp");
     } else {

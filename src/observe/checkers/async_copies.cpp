@@ -1,0 +1,60 @@
+// racecheck of asynchronous copies: the engine has carried a copy out when it starts
+// (emu/lower_async.cpp); here its bytes are nobody's until its thread has waited. Order among
+// threads is racecheck.cpp's: there a copy is a write at its start.
+#include <fmt/format.h>
+
+#include "observe/checkers/session.h"
+
+namespace tw::observe {
+
+using emu::AccessKind;
+using report::Finding;
+using report::Severity;
+
+void CheckSession::async_access(const Resolved& r) {
+  shadow::AsyncCopies& copies = r.cta->copies;
+  const emu::AccessSite& site = r.a.site;
+  for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
+    const uint32_t lane = uint32_t(__builtin_ctz(left));
+    const uint32_t thread = r.a.warp.index * emu::kLanes + lane;
+    const shadow::AsyncCopies::Copy* found = copies.find(r.address[lane], site.bytes);
+    if (found != nullptr) {
+      const shadow::AsyncCopies::Copy copy = *found;
+      count("race-shared", Severity::error, copy.site, site.site, 1, [&](Finding& f) {
+        const bool own = copy.thread == thread;
+        const char* what = site.async                       ? "write after write: a copy to"
+                           : site.kind == AccessKind::write ? "write after write: a write to"
+                           : site.kind == AccessKind::read  ? "read after write: a read of"
+                                                            : "an atomic access to";
+        f.message = fmt::format(
+            "{} bytes that an asynchronous copy may still be writing: {} has not waited for it",
+            what, own ? "the thread" : "the thread that started it");
+        f.advice =
+            own ? "wait for the copy's group before (cp.async.wait_group, __pipeline_wait_prior, "
+                  "cooperative_groups::wait)"
+                : "the thread that starts a copy waits for its group (cp.async.wait_group, "
+                  "__pipeline_wait_prior); then __syncthreads() makes it known to the others";
+        f.where = fmt::format("{} and {}, shared address {:#x}", thread_text(r.a.cta, copy.thread),
+                              thread_text(r.a.cta, thread), r.address[lane]);
+        f.sites.push_back(place(copy.site, "asynchronous copy"));
+        f.sites.push_back(place(site.site, site.async                       ? "asynchronous copy"
+                                           : site.kind == AccessKind::write ? "write"
+                                           : site.kind == AccessKind::read  ? "read"
+                                                                            : "atomic access"));
+      });
+    }
+    if (site.async) copies.begin(thread, site.site, r.address[lane], site.bytes);
+  }
+}
+
+void CheckSession::async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    state(cta).copies.commit(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
+}
+
+void CheckSession::async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    state(cta).copies.wait(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)), keep);
+}
+
+}  // namespace tw::observe

@@ -1,0 +1,49 @@
+// Asynchronous copies (cp.async) of a CTA that nobody has waited for: which bytes of shared memory
+// they may still be writing.
+//
+// A copy belongs to the thread that started it and to the group that the thread closes next; it is
+// over when that thread has waited for the group. Until then nobody may touch its bytes, not even
+// the thread itself, and not another copy: copies are not ordered among themselves. Copies are of
+// whole words (4, 8 or 16 bytes, aligned), so a word has at most one that matters.
+//
+// Tested by tests/unit/shadow/async_copies_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace tw::shadow {
+
+class AsyncCopies {
+ public:
+  struct Copy {
+    uint32_t thread = 0;
+    uint32_t site = 0;
+    uint32_t offset = 0, bytes = 0;
+    uint64_t group = 0;  // of its thread
+  };
+
+  void reset(uint64_t shared_bytes, uint32_t threads);
+  bool any() const { return pending_ != 0; }
+  // A pending copy that writes one of these bytes, or nullptr.
+  const Copy* find(uint64_t offset, uint32_t bytes) const;
+
+  void begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes);
+  void commit(uint32_t thread) { ++threads_[thread].group; }
+  // All groups of the thread but the last `keep` are complete; those not closed are not.
+  void wait(uint32_t thread, uint64_t keep);
+
+ private:
+  struct Thread {
+    uint64_t group = 0;            // that the next copy joins
+    std::deque<uint32_t> started;  // indices into copies_
+  };
+  std::vector<uint32_t> words_;  // index into copies_, plus 1; 0: none
+  std::vector<Copy> copies_;
+  std::vector<uint32_t> unused_;  // of copies_
+  std::vector<Thread> threads_;
+  uint64_t pending_ = 0;
+};
+
+}  // namespace tw::shadow
