@@ -427,10 +427,11 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
-  return Error{fmt::format("instruction '{}' is not supported in this form: docs/isa.md lists those "
-                           "that are (manual: {})",
-                           instruction.spelling(), manual_url(nearest)),
-               file, instruction.line, instruction.column};
+  return Error{
+      fmt::format("instruction '{}' is not supported in this form: docs/isa.md lists those "
+                  "that are (manual: {})",
+                  instruction.spelling(), manual_url(nearest)),
+      file, instruction.line, instruction.column};
 }
 
 std::vector<std::vector<std::string>> spellings(RowId id) {
