@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown. `render_tables.py docs/transpose.md` rewrites the file;
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown, checkers. `render_tables.py docs/transpose.md` rewrites the file;
 without a file it goes through README.md and docs/. `--check` fails if one would change.
 Standard library only.
 """
@@ -298,7 +298,17 @@ def slowdown_table(_, data):
     return rows
 
 
-KINDS = {"slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def checkers_table(_, data):
+    rows = ["| kernel | n | prototype c, ms | all four, ms | c / all four | racecheck, ms | bare, ms |", "|---|--:|--:|--:|--:|--:|--:|"]
+    order = ["tiled", "naive16", "naive32", "sgemm", "transpose", "div"]
+    for r in sorted(data["rows"], key=lambda r: (order.index(r["kernel"]), r["n"])):
+        c = r["prototype_c_ms"]
+        rows.append(f"| {r['kernel']} | {r['n']} | {cell(c, 1) or '-'} | {r['all_ms']:.1f} | {cell(c and c / r['all_ms'], 2) or '-'} | "
+                    f"{r['racecheck_ms']:.1f} | {r['bare_ms']:.1f} |")
+    return rows
+
+
+KINDS = {"checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 

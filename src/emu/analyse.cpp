@@ -10,6 +10,7 @@
 
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
+#include "isa/lane_rows.h"
 #include "isa/table.h"
 
 namespace tw::emu {
@@ -144,6 +145,7 @@ class Analysis {
     }
     if (all_uniform) return kUniformShape;
     if (all_even) return {Shape::affine, all_whole, 0};
+    if (const Shape part = part_of_thread_index(ir); part.kind != Shape::unknown) return part;
     for (uint32_t i = 0; i < ir.sources; ++i)
       if (s[i].kind == Shape::varying) return kVaryingShape;
     auto affine = [&](int64_t step) { return Shape{Shape::affine, all_whole, step}; };
@@ -177,6 +179,29 @@ class Analysis {
       case Affine::none: break;
     }
     return kVaryingShape;
+  }
+
+  // tid.x / 16, tid.x % 16 and the like, as compilers write them. Where rows of the block are whole
+  // half-warps, a half-warp's tid.x begins at a multiple of 16: shifts by 4 and more drop what
+  // differs in it, masks of 4 low bits and more keep the steps.
+  Shape part_of_thread_index(const Ir& ir) const {
+    constexpr uint16_t kRowAnd = isa::lane_row_id<isa::And, isa::LogicRows>(isa::Group::logic);
+    if ((ir.row != isa::kRowShr && ir.row != kRowAnd) || ir.s[0].constant) return {};
+    if (ir.s[0].reg != thread_index() || !ir.s[1].constant) return {};
+    const uint64_t value = ir.s[1].value & 0xffffffff;
+    const uint32_t width = d_.options.block_shape[0];
+    if (width % 16 != 0) return {};
+    const bool warps = width % 32 == 0;
+    if (ir.row == isa::kRowShr)
+      return value >= 4 ? Shape{Shape::affine, warps && value >= 5, 0} : Shape{};
+    if ((value & 15) == 0) return {Shape::affine, warps && (value & 31) == 0, 0};
+    if ((value & 15) == 15) return {Shape::affine, warps && (value & 31) == 31, 1};
+    return {};
+  }
+  uint32_t thread_index() const {
+    for (size_t i = 0; i < d_.program->lane_inits.size(); ++i)
+      if (d_.program->lane_inits[i].what == LaneInit::tid_x) return d_.lane_init_registers[i];
+    return kNoReg;
   }
 
   int64_t signed_value(const Ir& ir, int source) const {

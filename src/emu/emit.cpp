@@ -420,7 +420,7 @@ class Emitter {
       filter.store = log.write;
       filter.shared = key.space == AccessSpace::shared;
       filter.uniform = site->address_uniform;
-      filter.word = site->bytes == 4;
+      filter.bytes = site->bytes;
       if (!key.masked && !site->address_uniform) {
         const Shape& shape = d_.registers[ir.s[0].reg].shape;
         filter.regular = shape.kind == Shape::affine && shape.stride >= 0 &&

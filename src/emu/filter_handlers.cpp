@@ -152,17 +152,22 @@ const Op* shared_read_lanes(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
-// Whether other threads have written any of `kStamped` neighbouring words in this epoch; `mine` is
-// the stamp of the first word's thread, the next ones follow.
+// Whether other threads have written any of `kStamped` neighbouring words in this epoch. `thread` is
+// the stamp of word 0's thread, the next ones follow, each for 1 << `log2` words; `at` is where word
+// number `word` has its stamp.
 struct Stamps {
 #if defined(__AVX512F__)
   static constexpr uint32_t kStamped = 16;
   __m512i old, mine, base;
-  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first)
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t thread, uint32_t word,
+                   uint32_t log2)
       : old(_mm512_loadu_si512(at)),
         mine(_mm512_add_epi32(
-            _mm512_set1_epi32(int(first)),
-            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))),
+            _mm512_set1_epi32(int(thread)),
+            _mm512_srl_epi32(_mm512_add_epi32(_mm512_set1_epi32(int(word)),
+                                              _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+                                                                11, 12, 13, 14, 15)),
+                             _mm_cvtsi32_si128(int(log2))))),
         base(_mm512_set1_epi32(int(base_stamp))) {}
   TW_INLINE bool taken() const {
     return _mm512_mask_cmpneq_epi32_mask(_mm512_cmpge_epu32_mask(old, base), old, mine) != 0;
@@ -171,10 +176,14 @@ struct Stamps {
 #elif defined(__AVX2__)
   static constexpr uint32_t kStamped = 8;
   __m256i old, mine, base;
-  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first)
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t thread, uint32_t word,
+                   uint32_t log2)
       : old(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))),
-        mine(_mm256_add_epi32(_mm256_set1_epi32(int(first)),
-                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))),
+        mine(_mm256_add_epi32(
+            _mm256_set1_epi32(int(thread)),
+            _mm256_srl_epi32(_mm256_add_epi32(_mm256_set1_epi32(int(word)),
+                                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+                             _mm_cvtsi32_si128(int(log2))))),
         base(_mm256_set1_epi32(int(base_stamp))) {}
   TW_INLINE bool taken() const {
     // Not (older than the epoch, or mine).
@@ -188,50 +197,54 @@ struct Stamps {
 #else
   static constexpr uint32_t kStamped = 8;
   const uint32_t* old;
-  uint32_t first, base;
-  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t first_stamp)
-      : old(at), first(first_stamp), base(base_stamp) {}
+  uint32_t base, first, from, shift;
+  TW_INLINE Stamps(const uint32_t* at, uint32_t base_stamp, uint32_t thread, uint32_t word,
+                   uint32_t log2)
+      : old(at), base(base_stamp), first(thread), from(word), shift(log2) {}
+  TW_INLINE uint32_t mine(uint32_t i) const { return first + ((from + i) >> shift); }
   TW_INLINE bool taken() const {
     uint32_t bad = 0;
-    for (uint32_t i = 0; i < 8; ++i)
-      bad |= uint32_t(old[i] >= base) & uint32_t(old[i] != first + i);
+    for (uint32_t i = 0; i < kStamped; ++i)
+      bad |= uint32_t(old[i] >= base) & uint32_t(old[i] != mine(i));
     return bad != 0;
   }
   TW_INLINE void put(uint32_t* at) const {
-    for (uint32_t i = 0; i < 8; ++i) at[i] = first + i;
+    for (uint32_t i = 0; i < kStamped; ++i) at[i] = mine(i);
   }
 #endif
 };
 
-// 32 lanes, each half-warp on 16 neighbouring words.
-const Op* shared_write_unit(TW_HANDLER_ARGS) {
+// 32 lanes, each half-warp on 16 neighbouring elements of 1 << `kLog2` words.
+template <uint32_t kLog2> const Op* shared_write_unit(TW_HANDLER_ARGS) {
+  constexpr uint32_t kBytes = 4u << kLog2, kExtent = kHalf * kBytes, kWords = kHalf << kLog2;
   CtaFilter& f = *warp->cta->observer->filter;
   const LogSite& log = site_of(op).log;
   const uint32_t* a = reinterpret_cast<const uint32_t*>(frame + op->a);
   const uint32_t low = a[0] + uint32_t(op->imm), high = a[kHalf] + uint32_t(op->imm);
   const uint32_t distance = low < high ? high - low : low - high;
   const SharedRange& range = f.ranges[op->site];
-  if (!f.open || ((low | high) & 3u) != 0 || !f.fits(range, low, 64) || !f.fits(range, high, 64) ||
-      distance < 64 || !f.room()) [[unlikely]]
+  if (!f.open || ((low | high) & (kBytes - 1)) != 0 || !f.fits(range, low, kExtent) ||
+      !f.fits(range, high, kExtent) || distance < kExtent || !f.room()) [[unlikely]]
     return observe_write(op, frame, warp);
   if (f.races) {
     uint32_t *to_low = f.stamps + low / 4, *to_high = f.stamps + high / 4;
     const uint32_t first = f.base + warp->index * kLanes;
     bool taken = false;
-    for (uint32_t i = 0; i < kHalf; i += Stamps::kStamped)
-      taken = taken || Stamps(to_low + i, f.base, first + i).taken() ||
-              Stamps(to_high + i, f.base, first + kHalf + i).taken();
+    for (uint32_t i = 0; i < kWords; i += Stamps::kStamped)
+      taken = taken || Stamps(to_low + i, f.base, first, i, kLog2).taken() ||
+              Stamps(to_high + i, f.base, first + kHalf, i, kLog2).taken();
     if (taken) [[unlikely]]
       return observe_write(op, frame, warp);
-    for (uint32_t i = 0; i < kHalf; i += Stamps::kStamped) {
-      Stamps(to_low + i, f.base, first + i).put(to_low + i);
-      Stamps(to_high + i, f.base, first + kHalf + i).put(to_high + i);
+    for (uint32_t i = 0; i < kWords; i += Stamps::kStamped) {
+      Stamps(to_low + i, f.base, first, i, kLog2).put(to_low + i);
+      Stamps(to_high + i, f.base, first + kHalf, i, kLog2).put(to_high + i);
     }
-    f.wrote(low < high ? low : high, (low < high ? high : low) + 64);
+    f.wrote(low < high ? low : high, (low < high ? high : low) + kExtent);
     f.add(&log, warp->active, low, high, warp->index);
   }
   if (f.written.left != 0) {
-    f.written.set(low, 64), f.written.set(high, 64);
+    for (uint32_t i = 0; i < kExtent; i += 64)
+      f.written.set(low + i, 64), f.written.set(high + i, 64);
     if (f.passed != nullptr) f.passed->wrote();
   }
   TW_NEXT;
@@ -489,9 +502,11 @@ const Op* filter_row(TW_HANDLER_ARGS) {
 Handler filter_handler(const FilterKey& key) {
   if (key.shared) {
     if (key.store)
-      return key.unit && key.word ? shared_write_unit
-             : key.uniform        ? shared_write_uniform
-                                  : shared_write_lanes;
+      return key.unit && key.bytes == 4    ? shared_write_unit<0>
+             : key.unit && key.bytes == 8  ? shared_write_unit<1>
+             : key.unit && key.bytes == 16 ? shared_write_unit<2>
+             : key.uniform                 ? shared_write_uniform
+                                           : shared_write_lanes;
     return key.uniform ? shared_read<true> : key.regular ? shared_read<false> : shared_read_lanes;
   }
   if (key.store)

@@ -13,7 +13,7 @@ struct FilterKey {
   bool uniform = false;  // one scalar address
   bool regular = false;  // full mask, and AccessSite::log has a stride
   bool unit = false;     // regular, without gaps
-  bool word = false;     // four bytes a lane
+  uint8_t bytes = 4;     // of one lane
 };
 
 struct FilterTarget {

@@ -2,6 +2,8 @@
 // by the row's own scalar handler: folding cannot differ from execution. PTX from a compiler is
 // nearly in SSA form, so this removes the parameter loads, address conversions and block-shape
 // arithmetic that a warp would otherwise repeat.
+#include <algorithm>
+
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
 #include "isa/lane_rows.h"
@@ -43,6 +45,35 @@ bool fold(Ir& ir, IrRegister& destination) {
   destination.constant = true;
   __builtin_memcpy(&destination.value, frame, 8);
   return true;
+}
+
+// The most that a special register can hold; 0: not known.
+uint32_t most_of(const Decoding& d, uint32_t reg) {
+  for (size_t i = 0; i < d.lane_init_registers.size(); ++i) {
+    if (d.lane_init_registers[i] != reg) continue;
+    switch (d.program->lane_inits[i].what) {
+      case LaneInit::tid_x: return d.options.block_shape[0] - 1;
+      case LaneInit::tid_y: return d.options.block_shape[1] - 1;
+      case LaneInit::tid_z: return d.options.block_shape[2] - 1;
+      default: return 0;
+    }
+  }
+  return 0;
+}
+
+// The sign of a thread index, which compilers take for signed divisions of it, is 0.
+bool always_zero(const Decoding& d, const Ir& ir) {
+  if (ir.row != isa::kRowShr || ir.s[0].constant || !ir.s[1].constant) return false;
+  const uint32_t most = most_of(d, ir.s[0].reg);
+  return most != 0 && most >> std::min<uint64_t>(ir.s[1].value & 0xffffffff, 31) == 0;
+}
+
+// x + 0: the operand that is not 0; otherwise kNoReg.
+uint32_t added_zero(const Ir& ir) {
+  if (ir.row != isa::kRowAdd) return kNoReg;
+  for (uint32_t i = 0; i < 2; ++i)
+    if (ir.s[i].constant && ir.s[i].value == 0 && !ir.s[1 - i].constant) return ir.s[1 - i].reg;
+  return kNoReg;
 }
 
 }  // namespace
@@ -100,6 +131,15 @@ void simplify(Decoding& d) {
         }
       } else if (fold(ir, to)) {
         ir.dead = true;
+      } else if (always_zero(d, ir)) {
+        to.constant = true, to.value = 0;
+        ir.dead = true;
+      } else if (const uint32_t reg = added_zero(ir); reg != kNoReg) {
+        const IrRegister& from = d.registers[reg];
+        if (from.bytes == to.bytes && (from.definitions == 1 || from.fixed_slot)) {
+          to.copy_of = reg;
+          ir.dead = true;
+        }
       }
     }
   }

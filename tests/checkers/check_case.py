@@ -9,7 +9,8 @@ A lesson is a program of its own, with or without a hazard:
     // expect: none
 
 A planted file (--planted) holds many cases, each with its silent twin (planted.h). It is compiled as usual (PTX by -O3) and
-with -G, and each of these programs runs as `bug` and as `twin`, on one thread and on two:
+with -G, and each of these programs runs as `bug` and as `twin`, on one thread and on two, and with the handlers of AVX2 where
+the machine would use those of AVX-512:
 
     // expect: scan: error race-shared @read @write            case: severity kind, lines marked by `// @read`
     // expect: twice: error invalid-free @b freed=@a           `@a` is among the calls of the site with this role
@@ -92,10 +93,18 @@ def lines_of(finding, name):
     return tuple(sorted((line(s) for s in sites), key=str))
 
 
-def run_check(command, folder):
+# Threads, and the instruction set of the handlers (none: the best there is).
+RUNS = [("1", None), ("2", None)]
+if os.path.exists("/proc/cpuinfo") and " avx512vl" in open("/proc/cpuinfo", encoding="utf-8").read():
+    RUNS.append(("1", "avx2"))
+
+
+def run_check(command, folder, instruction_set=None):
     out = os.path.join(folder, "findings.json")
-    run = subprocess.run(command[:2] + ["--json", out, "--error-exitcode", "77"] + command[2:], capture_output=True, text=True, errors="replace")
-    text = f"{' '.join(command)}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
+    environment = {**os.environ, **({"TILEWRIGHT_TARGET": instruction_set} if instruction_set else {})}
+    run = subprocess.run(command[:2] + ["--json", out, "--error-exitcode", "77"] + command[2:], env=environment, capture_output=True, text=True,
+                         errors="replace")
+    text = f"{' '.join(command)} {instruction_set or ''}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
     if not os.path.exists(out):
         sys.exit(text)
     report = json.load(open(out, encoding="utf-8"))
@@ -139,7 +148,7 @@ def check_planted(a):
     with tempfile.TemporaryDirectory() as folder:
         for flags in ("", "-G"):
             for variant in ("bug", "twin"):
-                for threads in ("1", "2"):
+                for threads, instruction_set in RUNS:
                     # One after the other those that end the program; then all others.
                     alone = expected.alone if variant == "bug" else []
                     without = expected.not_debug if flags == "-G" else []
@@ -147,7 +156,7 @@ def check_planted(a):
                     runs = [[c] for c in (cases if alone else [])] or [["-," + ",".join(without) + ","] if without else []]
                     for only in runs:
                         command = [a.tilewright, "check", wrapper, "--threads", threads] + (["--nvcc", flags] if flags else []) + expected.options + ["--", variant] + only
-                        report, status, shown = run_check(command, folder)
+                        report, status, shown = run_check(command, folder, instruction_set)
                         launches += report["checked"]["launches"]
                         wrong = compare(expected if variant == "bug" else None, report, status, name, only[0] if only and only[0][0] != "-" else "", without)
                         if variant == "twin" and status != 0:
