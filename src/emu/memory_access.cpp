@@ -68,7 +68,8 @@ std::string where_it_lies(const Cta& cta, AccessSpace space, uint64_t address, u
                          ? fmt::format("the allocation of {} bytes at {:#x}", a->bytes, a->address)
                          : fmt::format("'{}' ({} bytes at {:#x})", a->label, a->bytes, a->address);
   if (address < a->address) return fmt::format("{} bytes before {}", a->address - address, name);
-  if (address >= a->address + a->bytes)
+  if (address == a->address + a->bytes) return fmt::format("just past the end of {}", name);
+  if (address > a->address + a->bytes)
     return fmt::format("{} bytes past the end of {}", address - (a->address + a->bytes), name);
   return fmt::format("the last {} bytes reach past the end of {}",
                      address + bytes - (a->address + a->bytes), name);

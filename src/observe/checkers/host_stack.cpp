@@ -129,7 +129,8 @@ bool part_of(const std::string& text, const char* what) {
 // nvcc's stubs, the start-up code.
 bool foreign(const report::HostFrame& f) {
   if (f.function.starts_with("__device_stub__") || f.function.starts_with("_start") ||
-      f.function.starts_with("__libc_start") || f.function.starts_with("__wrapper__"))
+      f.function.starts_with("__libc_start") || f.function.starts_with("__wrapper__") ||
+      f.function.starts_with("__cudaLaunchKernel_helper"))
     return true;
   if (part_of(f.file, "tmpxft_") || part_of(f.file, ".stub.c") || part_of(f.file, "/crt/") ||
       part_of(f.file, "cuda_runtime.h") || part_of(f.file, "/include/c++/"))

@@ -542,7 +542,7 @@ TEST(Engine, AnOutOfBoundsAccessNamesThreadAndAllocation) {
   Fault f = r.run({1, 1, 1}, {64, 1, 1}, {out, out});
   EXPECT_EQ(f.kind, FaultKind::illegal_address);
   EXPECT_EQ(f.thread[0], 40u);
-  EXPECT_THAT(f.message, HasSubstr("0 bytes past the end of the allocation of 160 bytes"));
+  EXPECT_THAT(f.message, HasSubstr("just past the end of the allocation of 160 bytes"));
   EXPECT_THAT(f.instruction, HasSubstr("st.global.u32"));
 }
 
