@@ -3,16 +3,23 @@
 // named (the loop's own three instructions in nineteen are not counted). "/masked": half of the lanes
 // are off, and count all the same: the rate a warp that is issued.
 //
+// First the instructions of a list, then, as "table/...", of every lane row one spelling a type:
+// the first, and for floats also the first directed rounding.
+//
 //   lanes --benchmark_filter=fma
+//   bench/record_lanes.py          both instruction sets, into bench/results/lanes-cpu.json
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 #include "emu/device.h"
+#include "emu/ir.h"
+#include "isa/lane_rows.h"
 #include "ptx/parser.h"
 
 namespace {
@@ -29,9 +36,9 @@ constexpr uint32_t kThreads = 256, kIterations = 2000, kUnroll = 16;
 // `operands`: register classes of the sources, as "b32 b32 pred", or a table ("lut"), or an address
 // that lies elsewhere for each lane ("global", "shared"); `result`: that of the destination, if any.
 struct Instruction {
-  const char *spelling, *result, *operands;
+  std::string spelling, result, operands;
 };
-constexpr Instruction kInstructions[] = {
+const Instruction kInstructions[] = {
     {"add.u32", "b32", "b32 b32"},
     {"mad.lo.s32", "b32", "b32 b32 b32"},
     {"mul.wide.u32", "b64", "b32 b32"},
@@ -119,6 +126,43 @@ constexpr Instruction kInstructions[] = {
 constexpr std::string_view kMasked[] = {"add.u32", "fma.rn.f32", "fma.rn.f64", "add.f16x2",
                                         "ld.global.u32"};
 
+// One spelling of every lane row and type, with the operands that its handler takes.
+std::vector<Instruction> of_the_table() {
+  std::vector<Instruction> found;
+  const auto class_of = [](uint8_t bytes) {
+    return bytes == 0 ? std::string("pred") : fmt::format("b{}", bytes * 8);
+  };
+  for (isa::RowId row = 0; row < isa::kLaneRows; ++row) {
+    const isa::RowInfo& info = isa::row_info(row);
+    std::set<std::string> seen;  // types and whether the rounding is directed
+    for (const std::vector<std::string>& words : isa::spellings(row)) {
+      const auto match = isa::match_words(row, words);
+      if (!match) continue;
+      const uint8_t rnd = match->mods[isa::Field::rnd];
+      if (rnd > isa::kRz && rnd < isa::kRna) continue;  // like .rz
+      const emu::LaneEntry* entry =
+          emu::find_entry(emu::host_target(), row, match->type, match->type2);
+      if (entry == nullptr) continue;
+      if (!seen.insert(
+                   fmt::format("{} {} {}", int(match->type), int(match->type2), rnd == isa::kRz))
+               .second)
+        continue;
+      Instruction in;
+      in.spelling = info.opcode();
+      for (const std::string& word : words)
+        if (!word.empty()) in.spelling += "." + word;
+      in.result = class_of(entry->destination_bytes);
+      const uint32_t sources = entry->sources - (info.carry_in ? 1u : 0u);
+      for (uint32_t i = 0; i < sources; ++i) {
+        if (i > 0) in.operands += ' ';
+        in.operands += i == entry->constant_source ? "lut" : class_of(entry->source_bytes[i]);
+      }
+      found.push_back(std::move(in));
+    }
+  }
+  return found;
+}
+
 std::string kernel_text(const Instruction& in, bool masked) {
   std::string text =
       ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg "
@@ -141,7 +185,7 @@ std::string kernel_text(const Instruction& in, bool masked) {
   text += "loop:\n";
   for (uint32_t u = 0; u < kUnroll; ++u) {
     std::string operands = in.operands, list;
-    if (*in.result != 0) list = fmt::format("%{}_{}", in.result, u);
+    if (!in.result.empty()) list = fmt::format("%{}_{}", in.result, u);
     int source = 16 + int(u % 4);
     for (size_t at = 0; at < operands.size();) {
       size_t end = std::min(operands.find(' ', at), operands.size());
@@ -193,19 +237,21 @@ void instruction(benchmark::State& state, const Instruction& in, bool masked) {
   state.SetItemsProcessed(int64_t(state.iterations()) * kThreads * kIterations * kUnroll);
 }
 
+void add(const std::string& name, const Instruction& in, bool masked) {
+  benchmark::RegisterBenchmark(name.c_str(), [in, masked](benchmark::State& state) {
+    instruction(state, in, masked);
+  })->Unit(benchmark::kMillisecond);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const Instruction& in : kInstructions)
-    for (bool masked : {false, true}) {
-      if (masked &&
-          std::find(std::begin(kMasked), std::end(kMasked), in.spelling) == std::end(kMasked))
-        continue;
-      benchmark::RegisterBenchmark(
-          fmt::format("{}{}", in.spelling, masked ? "/masked" : "").c_str(),
-          [&in, masked](benchmark::State& state) { instruction(state, in, masked); })
-          ->Unit(benchmark::kMillisecond);
-    }
+  for (const Instruction& in : kInstructions) {
+    add(in.spelling, in, false);
+    if (std::find(std::begin(kMasked), std::end(kMasked), in.spelling) != std::end(kMasked))
+      add(in.spelling + "/masked", in, true);
+  }
+  for (const Instruction& in : of_the_table()) add("table/" + in.spelling, in, false);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -4,7 +4,8 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown, checkers. `render_tables.py docs/transpose.md` rewrites the file;
+inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown,
+checkers, lanes, lanes_below. `render_tables.py docs/transpose.md` rewrites the file;
 without a file it goes through README.md and docs/. `--check` fails if one would change.
 Standard library only.
 """
@@ -308,7 +309,44 @@ def checkers_table(_, data):
     return rows
 
 
-KINDS = {"checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+def lanes_rates(data, rows):
+    """The least of the rows' rates and the middle one, for each instruction set."""
+    cells = []
+    for name in data["instruction_sets"]:
+        rates = sorted(r[name] for r in rows)
+        cells += [f"{rates[0]:.2f}", f"{rates[len(rates) // 2]:.1f}"]
+    return " | ".join(cells)
+
+
+def lanes_table(_, data):
+    sets = data["instruction_sets"]
+    head = " | ".join(f"{s}: least | median" for s in sets)
+    rows = [f"| instructions | target | forms | at target | {head} |", "|---|--:|--:|--:|" + "--:|--:|" * len(sets)]
+    groups = {}
+    for r in data["rows"]:
+        groups.setdefault((r["group"], r["target"]), []).append(r)
+    for (name, target), members in sorted(groups.items()):
+        reached = sum(all(r[s] >= target for s in sets) for r in members)
+        rows.append(f"| {name} | {target:g} | {len(members)} | {reached} | {lanes_rates(data, members)} |")
+    return rows
+
+
+def lanes_below_table(_, data):
+    sets = data["instruction_sets"]
+    rows = [f"| below the target | {' | '.join(sets)} |", "|---|" + "--:|" * len(sets)]
+    kinds = {}  # of one opcode and the type behind it, the slowest form
+    for r in data["rows"]:
+        if any(r[s] < r["target"] for s in sets):
+            words = r["name"].removeprefix("table/").split(".")
+            kinds.setdefault((words[0], words[-1]), []).append(r)
+    for (opcode, _type), members in sorted(kinds.items()):
+        slowest = min(members, key=lambda r: min(r[s] for s in sets))
+        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+        rows.append(f"| `{slowest['name'].removeprefix('table/')}`{more} | {' | '.join(f'{slowest[s]:.2f}' for s in sets)} |")
+    return rows
+
+
+KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 

@@ -4,8 +4,9 @@
 // output) with the hash of their contents, and the program made from them. A run first hashes those
 // files again; only when all are the same is the program used. Programs and manifests are written
 // to a temporary name and renamed, so that a failed or interrupted compilation leaves nothing
-// half-written. What has not been used for 30 days is removed when something is compiled. The cache lies in $TILEWRIGHT_CACHE, $XDG_CACHE_HOME/tilewright, or `cache` beside
-// the command's bin/ folder if that can be written, or else ~/.cache/tilewright.
+// half-written. What has not been used for 30 days is removed when something is compiled. The cache
+// lies in $TILEWRIGHT_CACHE, $XDG_CACHE_HOME/tilewright, or `cache` beside the command's bin/ folder
+// if that can be written, or else ~/.cache/tilewright.
 //
 // nvcc is looked for in $TILEWRIGHT_NVCC, $PATH, /usr/local/cuda/bin, and the build tree's cuda/bin
 // (set-up's). Tested by tests/unit/cli/nvcc_test.cpp and tests/e2e.

@@ -20,7 +20,8 @@ struct PtxOptions {
   bool quiet = false;
 };
 
-// Verifies one text: every instruction against the table, and the types of its registers. Returns the number of problems.
+// Verifies one text: every instruction against the table, and the types of its operands. Returns the
+// number of problems.
 int show(const std::string& text, const std::string& name, bool quiet) {
   const Result<ptx::Module> module = ptx::parse(text, name);
   if (!module) {

@@ -83,7 +83,7 @@ Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state
   frames = aligned_bytes(size_t(program.frame_bytes) * count);
   shared_bytes = state.shared_bytes;
   shared = aligned_bytes(shared_bytes);
-  local_bytes = program.local_bytes + (program.recursive ? state.launch->stack_bytes : 0);
+  local_bytes = program.local_bytes + (program.has_subroutines ? state.launch->stack_bytes : 0);
   local = aligned_bytes(local_bytes * count * kLanes);
   for (uint32_t w = 0; w < count; ++w) {
     Warp& warp = warps[w];

@@ -727,7 +727,7 @@ Status emit(Decoding& d) {
 Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Function& function,
                                         const SymbolAddresses& symbols,
                                         const DecodeOptions& options, const Target& target) {
-  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {}, {},
+  Decoding d{module, function, symbols, options, target, std::make_unique<Program>(), {}, {},
              {},     {},       {},      {},      {}};
   d.program->module = &module;
   d.program->function = &function;

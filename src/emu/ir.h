@@ -113,9 +113,8 @@ struct Decoding {
   std::vector<Ir> code;
   std::vector<uint32_t> labels;  // label id -> instruction index
   std::vector<IrBlock> blocks;
-  std::vector<std::vector<uint64_t>> live_in;  // per block, bit set over registers
-  uint32_t special[16];                        // cached special registers (lower)
-  std::vector<uint32_t> lane_init_registers;   // registers of Program::lane_inits, in order
+  uint32_t special[16];                       // cached special registers (lower)
+  std::vector<uint32_t> lane_init_registers;  // registers of Program::lane_inits, in order
   // By instruction and element of a load or store: index into Program::copied, or kNoCopy.
   std::vector<std::array<uint32_t, 4>> copied;
 

@@ -152,6 +152,8 @@ template <class Row>
 concept HasVectors = Row::kVectors;
 template <class Row>
 concept HasRuntimeVectors = Row::kRuntimeVectors;
+template <class Row>
+concept HasDoubleVectors = Row::kDoubleVectors;
 template <class Row> constexpr bool uniform_source([[maybe_unused]] size_t source) {
   if constexpr (requires { Row::kUniformSource; })
     return source == Row::kUniformSource;
@@ -182,7 +184,8 @@ template <class Row> constexpr size_t work_bytes() {
 template <class Row, class T> struct OneType {
   static constexpr bool kDouble = std::is_same_v<T, double>;
   static constexpr bool kVectors = HasVectors<Row>, kEachHalf = EachHalf<Row>;
-  static constexpr bool kRuntimeVectors = HasRuntimeVectors<Row> && !kDouble;
+  static constexpr bool kRuntimeVectors =
+      HasRuntimeVectors<Row> && (!kDouble || HasDoubleVectors<Row>);
   static constexpr size_t kWorkBytes = work_bytes<Row>();
   static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
   template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;

@@ -32,7 +32,7 @@ Status Lowering::run() {
     d_.code[stack_start].s[0].value = round_up(local_bytes_, 16);
   }
   d_.program->local_bytes = round_up(local_bytes_, 16);
-  d_.program->recursive = !uninlined_.empty();
+  d_.program->has_subroutines = !uninlined_.empty();
   d_.program->static_shared_bytes = shared_bytes_;
   return Unit{};
 }

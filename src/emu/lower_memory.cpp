@@ -53,7 +53,7 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
   if (base.kind == OperandKind::reg) {
     uint32_t r = ir_register(f, base.reg);
     uint8_t have = d_.registers[r].bytes;
-    if (have != 4 && have != 8)
+    if (have == 0)
       return error_at(in, fmt::format("register {} cannot hold an address",
                                       f.function->registers[base.reg].name));
     // A base below its memory comes back into it by the instruction's offset: clamped as a signed

@@ -302,7 +302,6 @@ class Lowering {
 
  public:
   const std::vector<uint32_t>& lane_init_registers() const { return lane_init_registers_; }
-  uint32_t uniform_end() const { return uniform_end_; }
 };
 
 }  // namespace tw::emu

@@ -59,9 +59,10 @@ std::string where_it_lies(const Cta& cta, AccessSpace space, uint64_t address, u
     return fmt::format("the block has {} bytes of shared memory", cta.shared_bytes);
   if (space == AccessSpace::local)
     return fmt::format("the thread has {} bytes of local memory{}", cta.local_bytes,
-                       cta.program.recursive ? ", its stack for recursive calls included: "
-                                               "cudaDeviceSetLimit(cudaLimitStackSize, ...) sets it"
-                                             : "");
+                       cta.program.has_subroutines
+                           ? ", its stack for recursive calls included: "
+                             "cudaDeviceSetLimit(cudaLimitStackSize, ...) sets it"
+                           : "");
   std::optional<Allocation> a = cta.state.memory->nearest(address);
   if (!a) return "there is no allocation";
   std::string name = a->label.empty()

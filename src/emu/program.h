@@ -96,8 +96,8 @@ struct Program {
   std::vector<std::pair<uint32_t, uint64_t>> constants;  // uniform offset -> value
   std::vector<LaneInitSlot> lane_inits;
   uint64_t static_shared_bytes = 0;
-  uint64_t local_bytes = 0;  // a thread, without its stack
-  bool recursive = false;    // it calls functions that may call themselves: threads have a stack
+  uint64_t local_bytes = 0;      // a thread, without its stack
+  bool has_subroutines = false;  // functions that were not inlined: threads have a stack
   bool parameters_addressed =
       false;  // the kernel takes a parameter's address: it must lie in memory
   uint32_t parameter_address_offset = 0;  // uniform slot that holds that address

@@ -147,6 +147,17 @@ TW_INLINE Like<V, uint32_t> round_to_format(V x, uint8_t rnd, bool finite) {
   const bool nearest = rnd == kRn || rnd == kRna;
   U bits = bits_as<U>(x), m = bits & 0x7fffffffu;
   U negative = bits >> 31, sign = negative << (F::kExponent + F::kMantissa);
+  if constexpr (F::kExponent == 8) {  // float's own exponents: a carry out of the mantissa is right
+    constexpr uint32_t kRest = (1u << kShift) - 1u;
+    U more = rnd == kRn    ? U((kRest >> 1) + ((m >> kShift) & 1u))
+             : rnd == kRna ? splat<U>((kRest >> 1) + 1u)
+             : rnd == kRm  ? U((0u - negative) & kRest)
+             : rnd == kRp  ? U((negative - 1u) & kRest)
+                           : splat<U>(0u);
+    U cut = (m + more) >> kShift;
+    if (finite) cut = select(cut > F::kMost, splat<U>(F::kMost), cut);
+    return select(m > 0x7f800000u, splat<U>(F::kNan), U(cut | sign));
+  }
   U field = m >> 23;
   U significand = (m & 0x7fffffu) | select(field != 0u, splat<U>(0x800000u), 0u);
   I exponent = bits_as<I>(select(field != 0u, field, 1u)) - (127 - kBias);
@@ -175,8 +186,36 @@ TW_INLINE Like<V, uint32_t> round_to_format(V x, uint8_t rnd, bool finite) {
   value = select((value > F::kMost) | infinite, large, value) | sign;
   return select(m > 0x7f800000u, splat<U>(F::kNan), value);
 }
-// The same for halves.
+// The same for halves. The host converts to f16 as the instruction asks; bf16 is float cut short.
+#if defined(__F16C__)
+template <int kRounding, class V> TW_INLINE auto host_narrow(V x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64)
+    return bits_as<Like<V, uint16_t>>(_mm512_cvtps_ph(bits_as<__m512>(x), kRounding));
+#endif
+  if constexpr (sizeof(V) == 32)
+    return bits_as<Like<V, uint16_t>>(_mm256_cvtps_ph(bits_as<__m256>(x), kRounding));
+  if constexpr (sizeof(V) == 16)
+    return bits_as<Like<V, uint16_t>>(
+        int64_t(_mm_cvtsi128_si64(_mm_cvtps_ph(bits_as<__m128>(x), kRounding))));
+}
+#endif
 template <class H> TW_INLINE H narrow_by(uint8_t rnd, bool finite, FloatOf<H> x) {
+#if defined(__F16C__)
+  if constexpr (kIsF16<H> && sizeof x >= 16) {
+    using B = HalfBits<H>;
+    const auto y = canonical(x);
+    B h = rnd == kRz   ? host_narrow<_MM_FROUND_TO_ZERO>(y)
+          : rnd == kRm ? host_narrow<_MM_FROUND_TO_NEG_INF>(y)
+          : rnd == kRp ? host_narrow<_MM_FROUND_TO_POS_INF>(y)
+                       : host_narrow<_MM_FROUND_TO_NEAREST_INT>(y);
+    if (finite) {
+      const B size = h & uint16_t{0x7fff};
+      h = select(size == uint16_t{0x7c00}, B((h & uint16_t{0x8000}) | uint16_t{0x7bff}), h);
+    }
+    return H{h};
+  }
+#endif
   return H{convert<ElementOf<HalfBits<H>>>(
       round_to_format<typename FormatOfHalf<H>::type>(x, rnd, finite))};
 }

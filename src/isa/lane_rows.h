@@ -9,7 +9,8 @@
 //   kSignless         signed `.type`s share the handlers of the unsigned ones
 //   kBitsOnly         the same, and floats share those of integers: the row only moves values
 //   kVectors          the body also takes vectors of lanes (vector.h); kRuntimeVectors: where its
-//                     modifiers are read at run time; kVectorTypes<D, S>: for these types
+//                     modifiers are read at run time (of doubles only with kDoubleVectors);
+//                     kVectorTypes<D, S>: for these types
 //   kWorkBytes        of the widest value a lane that such a body computes with; 4 if not given
 //   kEachHalf         instructions on pairs do the same to each half: the body takes halves
 //   kUniformSource    the source that must be a constant

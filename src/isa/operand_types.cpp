@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <string_view>
 
 namespace tw::isa {
@@ -65,9 +66,17 @@ std::optional<Wanted> wanted_by(char letter, const Match& match) {
       w.type = Type::u32;
       w.strict = true;
       break;
+    case 'U': w.type = Type::u32; break;
+    case 'B': w.type = Type::b32; break;
+    case 'd': w.type = is_bits_only(match.type) ? bits_of(width(match.type)) : match.type; break;
+    case 'l':
+      w.type = Type::u64;
+      w.strict = true;
+      break;
     case '6': w.type = Type::b64; break;
     case 'p': w.type = Type::pred; break;
     case 'x': w.type = Type::f16x2; break;
+    case 'z': w.strict = true; [[fallthrough]];
     case 'v':
       w.type = Type::u32;
       w.no_literal = true;
@@ -79,7 +88,8 @@ std::optional<Wanted> wanted_by(char letter, const Match& match) {
     default: return std::nullopt;
   }
   if (w.type == Type::none) return std::nullopt;
-  w.wider = letter == 'T' || letter == 'S';
+  const bool formatted = is_bits_only(match.type) || is_bits_only(match.type2);
+  w.wider = std::isupper(letter) != 0 && !formatted;
   return w;
 }
 
@@ -88,10 +98,9 @@ bool agrees(const Wanted& wanted, Type declared) {
   if (want == Kind::predicate || declared == Type::pred)
     return (want == Kind::predicate) == (declared == Type::pred);
   const uint32_t bytes = ptx::type_bytes(wanted.type), have_bytes = ptx::type_bytes(declared);
-  const bool formatted = is_bits_only(wanted.type);  // these take no wider registers, either
-  if (wanted.wider && !formatted ? have_bytes < bytes : have_bytes != bytes) return false;
+  if (wanted.wider ? have_bytes < bytes : have_bytes != bytes) return false;
   const Kind have = kind_of(declared);
-  if (formatted) return have == Kind::bits;
+  if (is_bits_only(wanted.type)) return have == Kind::bits;
   if (have == Kind::bits) return true;
   if (declared == Type::f16x2)
     return wanted.type == Type::f16x2 || (want != Kind::floating && !wanted.strict);
@@ -162,6 +171,7 @@ class Check {
 
   bool takes_literals(const Wanted& wanted) const {
     if (wanted.no_literal || is_bits_only(wanted.type)) return false;
+    if (wanted.type == Type::pred) return !is_bits_only(match_.type) && !is_bits_only(match_.type2);
     return wanted.type != Type::f16 && wanted.type != Type::f16x2;
   }
   std::string no_literal(size_t number) const {
@@ -196,26 +206,33 @@ class Check {
     const bool wide = o.name == "%clock64" || o.name == "%globaltimer" || o.name == "%gridid";
     const bool moves = info_.opcode() == "mov" && kind_of(wanted.type) != Kind::floating &&
                        kind_of(wanted.type) != Kind::predicate &&
-                       (!wide || ptx::type_bytes(wanted.type) == 8);
-    const bool converts = info_.grammar == "cvt{.sat}.type.type2";
+                       wide == (ptx::type_bytes(wanted.type) == 8);
+    const bool converts =
+        info_.grammar == "cvt{.sat}.type.type2" && ptx::type_bytes(wanted.type) <= (wide ? 8 : 4);
     if (moves || converts) return "";
     return says(fmt::format("does not take {} as operand {}: read it with mov.u{} first", o.name,
                             number, wide ? 64 : 32));
   }
 
-  // A vector register's elements; what mov packs and unpacks has parts of a width of its own.
+  // Elements of a vector: as wide as the instruction's type, or what mov packs and unpacks, whose
+  // parts have a width of their own and take any literal.
   std::string elements(size_t number, const ptx::Operand& o, char letter) const {
     std::optional<Wanted> wanted = wanted_by(letter, match_);
     if (!wanted || o.elements.empty()) return "";
-    const bool packs = info_.body == Body::lane;
+    const bool moves = info_.opcode() == "mov", packs = info_.body == Body::lane;
+    uint32_t bytes = ptx::type_bytes(wanted->type);
     if (packs) {
-      const uint32_t bytes = ptx::type_bytes(wanted->type);
       if (bytes % o.elements.size() != 0)
         return says(fmt::format("has no {} equal parts", o.elements.size()));
-      wanted->type = bits_of(uint32_t(bytes / o.elements.size()));
+      bytes /= uint32_t(o.elements.size());
     }
-    for (const ptx::Operand& e : o.elements)
+    // In vectors that are stored ptxas looks at the width only.
+    const bool stores = info_.category == Category::store || info_.category == Category::atomic;
+    if (moves || info_.category == Category::store) wanted->type = bits_of(bytes);
+    for (const ptx::Operand& e : o.elements) {
+      if ((packs || stores) && e.kind != OperandKind::reg) continue;
       if (const std::string problem = value(number, e, *wanted); !problem.empty()) return problem;
+    }
     return "";
   }
 
@@ -223,14 +240,15 @@ class Check {
     if (o.kind != OperandKind::address)
       return says(fmt::format("takes an address in brackets as operand {}", number));
     const ptx::Operand& base = o.elements[0];
+    if (base.kind == OperandKind::integer && match_.mods[Field::space] != kLocal)
+      return says("takes a number as an address in local memory only: put it into a register");
     if (base.kind != OperandKind::reg) return "";
     const ptx::Register& r = function_.registers[base.reg];
-    const uint32_t bytes = ptx::type_bytes(r.type);
+    const Kind kind = kind_of(r.type);
     if (r.type == Type::none ||
-        ((bytes == 4 || bytes == 8) && r.type != Type::f16x2 &&
-         (kind_of(r.type) == Kind::bits || kind_of(r.type) == Kind::integer)))
+        (ptx::type_bytes(r.type) <= 8 && (kind == Kind::bits || kind == Kind::integer)))
       return "";
-    return says(fmt::format("takes an address of 32 or 64 bits, and {} is a .{}", r.name,
+    return says(fmt::format("takes an integer as an address, and {} is a .{}", r.name,
                             ptx::type_name(r.type)));
   }
 
@@ -246,10 +264,16 @@ Status check_operand_types(const ptx::Instruction& instruction, const Match& mat
                            const ptx::Function& function, const std::string& file) {
   const RowInfo& info = row_info(match.row);
   if (info.takes.empty() && info.body != Body::lane) return Unit{};
+  std::string takes(info.takes);
+  if (const size_t optional = takes.find('{'); optional != std::string::npos) {
+    const bool there = takes.size() - 2 == instruction.operands.size();
+    takes = takes.substr(0, optional) + (there ? takes.substr(optional + 1, 1) : "") +
+            takes.substr(optional + 3);
+  }
   const Check check(instruction, match, function);
   for (size_t i = 0; i < instruction.operands.size(); ++i) {
-    if (!info.takes.empty() && i >= info.takes.size()) break;
-    const char letter = info.takes.empty() ? 't' : info.takes[i];
+    if (!takes.empty() && i >= takes.size()) break;
+    const char letter = takes.empty() ? 't' : takes[i];
     const std::string problem = check.operand(i + 1, instruction.operands[i], letter);
     if (!problem.empty()) return Error{problem, file, instruction.line, instruction.column};
   }

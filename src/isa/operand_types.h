@@ -5,8 +5,11 @@
 //   t s   .type, .type2           T S   the same or wider (cvt, ld, st)
 //   w     twice as wide as .type  u     an integer of 32 bits
 //   y     the same, a literal only from 0 to 255
-//   6     64 bits                 p     a predicate
-//   x v   32 bits, for two integers or for elements of them: no literal
+//   6     64 bits                 l     an integer of 64 bits
+//   p     a predicate             {u}   one that may be left out
+//   x v z 32 bits, for two integers or for elements of them (z: an integer's): no literal
+//   U B   an integer of 32 bits, or 32 bits, or wider (cvt.pack)
+//   d     what set gives: .type, of bf16 and pairs of it anything as wide
 //   a     an address              i     a constant
 //
 // Tested by tests/unit/isa/operand_types_test.cpp: what ptxas says of the same instructions; the

@@ -34,8 +34,12 @@ TW_INLINE V fused(V a, V b, V c) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && !kIsDouble<V>)
     return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+  if constexpr (sizeof(V) == 64 && kIsDouble<V>)
+    return V(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
 #endif
 #if defined(__FMA__)
+  if constexpr (sizeof(V) == 32 && kIsDouble<V>)
+    return V(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
   if constexpr (sizeof(V) == 32 && !kIsDouble<V>)
     return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
   if constexpr (sizeof(V) == 16 && !kIsDouble<V>)
@@ -50,8 +54,10 @@ template <class V>
 TW_INLINE V square_root(V a) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && !kIsDouble<V>) return V(_mm512_sqrt_ps(__m512(a)));
+  if constexpr (sizeof(V) == 64 && kIsDouble<V>) return V(_mm512_sqrt_pd(__m512d(a)));
 #endif
 #if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32 && kIsDouble<V>) return V(_mm256_sqrt_pd(__m256d(a)));
   if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_sqrt_ps(__m256(a)));
   if constexpr (sizeof(V) == 16 && !kIsDouble<V>) return V(_mm_sqrt_ps(__m128(a)));
 #endif
@@ -137,29 +143,114 @@ template <class V> TW_INLINE V zero_sum(uint8_t rnd, V sum, V x, V y) {
   return select((sum == 0) & (negative(x) | negative(y)), splat<V>(-0.0f), sum);
 }
 
+// ---- vectors: the host's own directed rounding, or the sign of what the nearest lacks ----
+
+// AVX-512 rounds whole vectors as an instruction asks, whatever the mode is.
+struct HostAdd;
+struct HostMul;
+struct HostFma;
+struct HostDiv;
+struct HostSqrt;
+#if defined(__AVX512F__)
+struct HostAdd {
+  template <int k> static __m512 run(__m512 a, __m512 b) { return _mm512_add_round_ps(a, b, k); }
+  template <int k> static __m512d run(__m512d a, __m512d b) { return _mm512_add_round_pd(a, b, k); }
+};
+struct HostMul {
+  template <int k> static __m512 run(__m512 a, __m512 b) { return _mm512_mul_round_ps(a, b, k); }
+  template <int k> static __m512d run(__m512d a, __m512d b) { return _mm512_mul_round_pd(a, b, k); }
+};
+struct HostFma {
+  template <int k> static __m512 run(__m512 a, __m512 b, __m512 c) {
+    return _mm512_fmadd_round_ps(a, b, c, k);
+  }
+  template <int k> static __m512d run(__m512d a, __m512d b, __m512d c) {
+    return _mm512_fmadd_round_pd(a, b, c, k);
+  }
+};
+struct HostDiv {
+  template <int k> static __m512 run(__m512 a, __m512 b) { return _mm512_div_round_ps(a, b, k); }
+  template <int k> static __m512d run(__m512d a, __m512d b) { return _mm512_div_round_pd(a, b, k); }
+};
+struct HostSqrt {
+  template <int k> static __m512 run(__m512 a) { return _mm512_sqrt_round_ps(a, k); }
+  template <int k> static __m512d run(__m512d a) { return _mm512_sqrt_round_pd(a, k); }
+};
+template <class V> inline constexpr bool kHostRounds = sizeof(V) == 64;
+template <class Operation, int kMode, class V, class... S> TW_INLINE V host_operation(V a, S... s) {
+  constexpr int k = kMode | _MM_FROUND_NO_EXC;
+  if constexpr (kIsDouble<V>)
+    return V(Operation::template run<k>(__m512d(a), __m512d(s)...));
+  else
+    return V(Operation::template run<k>(__m512(a), __m512(s)...));
+}
+template <class Operation, class V, class... S> TW_INLINE V host_rounded(uint8_t rnd, V a, S... s) {
+  switch (rnd) {
+    case kRz: return host_operation<Operation, _MM_FROUND_TO_ZERO>(a, s...);
+    case kRm: return host_operation<Operation, _MM_FROUND_TO_NEG_INF>(a, s...);
+    case kRp: return host_operation<Operation, _MM_FROUND_TO_POS_INF>(a, s...);
+    default: return host_operation<Operation, _MM_FROUND_TO_NEAREST_INT>(a, s...);
+  }
+}
+#else
+template <class V> inline constexpr bool kHostRounds = false;
+template <class Operation, class V, class... S> V host_rounded(uint8_t rnd, V a, S... s);
+#endif
+// Without it: the operation to nearest, and the exact sign of the rest, which needs operands far
+// from overflow and underflow. What lies outside goes lane by lane.
+template <class V>
+inline constexpr ElementOf<V> kLeastSafe =
+    kIsDouble<V> ? ElementOf<V>(0x1p-900) : ElementOf<V>(0x1p-100f);
+template <class V>
+inline constexpr ElementOf<V> kMostSafe =
+    kIsDouble<V> ? ElementOf<V>(0x1p1000) : ElementOf<V>(0x1p120f);
+template <class V> TW_INLINE auto safe_size(V x) {
+  V size = magnitude(x);
+  return (size >= kLeastSafe<V>)&(size <= kMostSafe<V>);
+}
+// Registers of one vector instruction, with a fused multiply-add.
+#if defined(__FMA__)
+template <class V>
+inline constexpr bool kHasResidual = kIsVector<V> && (sizeof(V) == 32 || sizeof(V) == 64);
+#else
+template <class V> inline constexpr bool kHasResidual = false;
+#endif
+// x + y == sum + error, whichever is larger.
+template <class V> TW_INLINE V error_of_sum(V x, V y, V sum) {
+  V of_y = sum - x;
+  return (x - (sum - of_y)) + (y - of_y);
+}
+// f of scalars on each lane.
+template <class F, class V, class... S> TW_INLINE V lane_by_lane(F f, V a, S... s) {
+  V d = a;
+  for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = f(a[i], s[i]...);
+  return d;
+}
+
 // ---- f32 ----
 
 template <class V> inline constexpr bool kIsSingle = std::is_same_v<ElementOf<V>, float>;
+// Through double, where products are exact.
 template <class V>
   requires kIsSingle<V>
-TW_INLINE V add_rounded(uint8_t rnd, V a, V b) {
+TW_INLINE V add_by_double(uint8_t rnd, V a, V b) {
   return zero_sum(rnd, settle_float(rnd, odd_sum(convert<double>(a), convert<double>(b))), a, b);
 }
 template <class V>
   requires kIsSingle<V>
-TW_INLINE V mul_rounded(uint8_t rnd, V a, V b) {
+TW_INLINE V mul_by_double(uint8_t rnd, V a, V b) {
   return settle_float(rnd, convert<double>(a) * convert<double>(b));
 }
 template <class V>
   requires kIsSingle<V>
-TW_INLINE V fma_rounded(uint8_t rnd, V a, V b, V c) {
+TW_INLINE V fma_by_double(uint8_t rnd, V a, V b, V c) {
   auto product = convert<double>(a) * convert<double>(b);
   auto sum = odd_sum(product, convert<double>(c));
   return settle_float(rnd, zero_sum(rnd, sum, product, convert<double>(c)));
 }
 template <class V>
   requires kIsSingle<V>
-TW_INLINE V div_rounded(uint8_t rnd, V a, V b) {
+TW_INLINE V div_by_double(uint8_t rnd, V a, V b) {
   V near = a / b;
   auto back = convert<double>(near) * convert<double>(b), wide = convert<double>(a);  // exact
   auto below = back<wide, above = back> wide;
@@ -168,11 +259,19 @@ TW_INLINE V div_rounded(uint8_t rnd, V a, V b) {
 }
 template <class V>
   requires kIsSingle<V>
-TW_INLINE V sqrt_rounded(uint8_t rnd, V a) {
+TW_INLINE V sqrt_by_double(uint8_t rnd, V a) {
   V near = square_root(a);
   auto back = convert<double>(near) * convert<double>(near), wide = convert<double>(a);
   return settle(rnd, near, back<wide, back> wide);
 }
+
+TW_INLINE float add_rounded(uint8_t rnd, float a, float b) { return add_by_double(rnd, a, b); }
+TW_INLINE float mul_rounded(uint8_t rnd, float a, float b) { return mul_by_double(rnd, a, b); }
+TW_INLINE float fma_rounded(uint8_t rnd, float a, float b, float c) {
+  return fma_by_double(rnd, a, b, c);
+}
+TW_INLINE float div_rounded(uint8_t rnd, float a, float b) { return div_by_double(rnd, a, b); }
+TW_INLINE float sqrt_rounded(uint8_t rnd, float a) { return sqrt_by_double(rnd, a); }
 
 // ---- f64 ----
 
@@ -265,6 +364,78 @@ TW_INLINE double fma_rounded(uint8_t rnd, double a, double b, double c) {
   double p = x * y;
   double missing = sign_of_sum(fused(x, y, -p), z, p, -n);
   return near == 0 && missing == 0 ? zero_sum(rnd, near, product, c) : settle(rnd, near, missing);
+}
+
+// ---- vectors of either ----
+
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V add_rounded(uint8_t rnd, V a, V b) {
+  if constexpr (kHostRounds<V>) return host_rounded<HostAdd>(rnd, a, b);
+  V near = a + b;
+  if (all(magnitude(near) <= kMostSafe<V>)) {
+    V missing = error_of_sum(a, b, near);
+    return zero_sum(rnd, settle(rnd, near, missing > 0, missing < 0), a, b);
+  }
+  return lane_by_lane([rnd](auto x, auto y) { return add_rounded(rnd, x, y); }, a, b);
+}
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V mul_rounded(uint8_t rnd, V a, V b) {
+  if constexpr (kHostRounds<V>) return host_rounded<HostMul>(rnd, a, b);
+  if constexpr (kHasResidual<V>) {
+    V near = a * b;
+    if (all(safe_size(near))) {
+      V missing = fused(a, b, V(-near));
+      return settle(rnd, near, missing > 0, missing < 0);
+    }
+  }
+  return lane_by_lane([rnd](auto x, auto y) { return mul_rounded(rnd, x, y); }, a, b);
+}
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V fma_rounded(uint8_t rnd, V a, V b, V c) {
+  if constexpr (kHostRounds<V>) return host_rounded<HostFma>(rnd, a, b, c);
+  if constexpr (kHasResidual<V>) {
+    V near = fused(a, b, c), product = a * b;
+    if (all(safe_size(product) & (magnitude(c) <= kMostSafe<V>))) {
+      // product + lost is a * b; sum + rest is product + c. What `near` lacks is
+      // (sum - near) + (rest + lost): the first difference is exact, the second sum is split.
+      V lost = fused(a, b, V(-product)), sum = product + c;
+      V rest = error_of_sum(product, c, sum);
+      V both = rest + lost, tail = error_of_sum(rest, lost, both);
+      V head = (sum - near) + both;
+      V missing = select(head == 0, tail, head);
+      return zero_sum(rnd, settle(rnd, near, missing > 0, missing < 0), product, c);
+    }
+  }
+  return lane_by_lane([rnd](auto x, auto y, auto z) { return fma_rounded(rnd, x, y, z); }, a, b, c);
+}
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V div_rounded(uint8_t rnd, V a, V b) {
+  if constexpr (kHostRounds<V>) return host_rounded<HostDiv>(rnd, a, b);
+  if constexpr (kHasResidual<V>) {
+    V near = a / b;
+    if (all(safe_size(a) & safe_size(near) & safe_size(b))) {
+      V missing = fused(V(-near), b, a);
+      auto below = missing > 0, above = missing < 0, swap = b < 0;
+      return settle(rnd, near, select(swap, above, below), select(swap, below, above));
+    }
+  }
+  return lane_by_lane([rnd](auto x, auto y) { return div_rounded(rnd, x, y); }, a, b);
+}
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V sqrt_rounded(uint8_t rnd, V a) {
+  if constexpr (kHostRounds<V>) return host_rounded<HostSqrt>(rnd, a);
+  if constexpr (kHasResidual<V>) {
+    if (all((a >= kLeastSafe<V>)&(a <= kMostSafe<V>))) {
+      V near = square_root(a), missing = fused(V(-near), near, a);
+      return settle(rnd, near, missing > 0, missing < 0);
+    }
+  }
+  return lane_by_lane([rnd](auto x) { return sqrt_rounded(rnd, x); }, a);
 }
 
 }  // namespace TW_TARGET

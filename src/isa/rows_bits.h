@@ -393,14 +393,18 @@ struct PrmtMode {
                                 .min_ptx = 20,
                                 .min_sm = 20,
                                 .manual = "data-movement-and-conversion-instructions-prmt"};
+  static constexpr bool kVectors = true;
+  static constexpr size_t kWorkBytes = Prmt::kWorkBytes;
   static constexpr Field kReads[] = {Field::operation};
-  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, uint32_t c) {
+  template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {
     constexpr uint64_t kSelectors[] = {// by c & 3, 16 bits each, the first in the low ones
                                        0x6543'5432'4321'3210u, 0x0123'7012'6701'5670u,
                                        0x3333'2222'1111'0000u, 0x3333'3222'3211'3210u,
                                        0x3210'2210'1110'0000u, 0x3232'1010'3232'1010u};
-    return permute(a, b,
-                   uint32_t(kSelectors[m[Field::operation] - kOpF4e] >> (16 * (c & 3))) & 0xffffu);
+    const uint64_t selectors = kSelectors[m[Field::operation] - kOpF4e];
+    const T low = splat<T>(uint32_t(selectors)), high = splat<T>(uint32_t(selectors >> 32));
+    T chosen = select((c & 2u) != 0u, high, low) >> T((c & 1u) * 16u);
+    return permute_lanes(a, b, T(chosen & 0xffffu));
   }
 };
 

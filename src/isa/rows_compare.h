@@ -255,7 +255,7 @@ struct Set {
                                 .types2 = kSetSources,
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set",
-                                .takes = "tss"};
+                                .takes = "dss"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
@@ -270,7 +270,7 @@ struct SetBool {
                                 .types2 = kSetSources,
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set",
-                                .takes = "tssp"};
+                                .takes = "dssp"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
@@ -289,7 +289,7 @@ struct SetHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tss"};
+                                .takes = "dss"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
@@ -306,7 +306,7 @@ struct SetHalfBool {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tssp"};
+                                .takes = "dssp"};
   static constexpr bool kVectors = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
@@ -358,7 +358,7 @@ struct SetF16x2 : SetPair {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tss"};
+                                .takes = "dss"};
 };
 struct SetF16x2Bool : SetPairBool {
   static constexpr RowInfo info{.grammar = "set.cmp.boolop{.ftz}.type.type2",
@@ -369,7 +369,7 @@ struct SetF16x2Bool : SetPairBool {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tssp"};
+                                .takes = "dssp"};
 };
 struct SetBf16x2 : SetPair {
   static constexpr RowInfo info{.grammar = "set.cmp.type.type2",
@@ -380,7 +380,7 @@ struct SetBf16x2 : SetPair {
                                 .min_ptx = 78,
                                 .min_sm = 90,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tss"};
+                                .takes = "dss"};
 };
 struct SetBf16x2Bool : SetPairBool {
   static constexpr RowInfo info{.grammar = "set.cmp.boolop.type.type2",
@@ -391,7 +391,7 @@ struct SetBf16x2Bool : SetPairBool {
                                 .min_ptx = 78,
                                 .min_sm = 90,
                                 .manual = "half-precision-comparison-instructions-set",
-                                .takes = "tssp"};
+                                .takes = "dssp"};
 };
 
 // c >= 0 ? a : b; -0 counts as zero, NaN selects b.

@@ -52,6 +52,7 @@ struct CvtIntInt {
 
 template <class D, class S> TW_INLINE D float_of_int(uint8_t rnd, S a) {
   if constexpr (std::is_same_v<ElementOf<D>, float>) {
+    if constexpr (sizeof(ElementOf<S>) < 4) return convert<float>(a);  // exact
     if constexpr (sizeof(ElementOf<S>) < 8) {
       if (rnd == kRn) return convert<float>(a);
     }
@@ -85,6 +86,28 @@ struct CvtFloatInt {
     return m[Field::sat] ? limit(d) : d;
   }
 };
+// An integer as a float: exact, or rounded to odd where a half of the format D cannot see it.
+template <class D, class S> TW_INLINE auto float_for_half(S a) {
+  using E = ElementOf<S>;
+  if constexpr (sizeof(E) < 4) {
+    return convert<float>(a);
+  } else if constexpr (kIsF16<D>) {  // what float rounds is too large for the format
+    if constexpr (sizeof(E) < 8) return convert<float>(a);
+    constexpr E kLarge = E(1) << 20;
+    S limited = select(a > kLarge, splat<S>(kLarge), a);
+    if constexpr (kIsSigned<E>) limited = select(limited < -kLarge, splat<S>(-kLarge), limited);
+    return convert<float>(convert<int32_t>(limited));
+  } else if constexpr (sizeof(E) < 8) {  // below the bits that bf16 looks at, one is enough
+    using U = Like<S, uint32_t>;
+    U bits = bits_as<U>(a);
+    U odd = (bits & ~uint32_t{0x1ff}) | select((bits & 0x1ffu) != 0u, splat<U>(0x100), splat<U>(0));
+    U shifted = kIsSigned<E> ? U(bits + 0x20000u) : bits;
+    U chosen = select(shifted < (kIsSigned<E> ? 0x40000u : 0x20000u), bits, odd);
+    return convert<float>(bits_as<S>(chosen));
+  } else {
+    return odd_float(odd_double(a));
+  }
+}
 struct CvtHalfInt {
   static constexpr RowInfo info{.grammar = "cvt.rnd.type.type2",
                                 .operands = "d, a",
@@ -96,10 +119,9 @@ struct CvtHalfInt {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
-  static constexpr size_t kWorkBytes = 8;
   static constexpr Field kReads[] = {Field::rnd};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    auto x = odd_float(odd_double(a));
+    auto x = float_for_half<D>(a);
     return m[Field::rnd] == kRn ? narrow<D>(x) : narrow_by<D>(m[Field::rnd], false, x);
   }
 };
@@ -341,7 +363,7 @@ struct CvtPair {
                                 .min_ptx = 70,
                                 .min_sm = 80,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
-                                .takes = "tss"};
+                                .takes = "TSS"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
@@ -414,7 +436,7 @@ struct CvtF8F32 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
-                                .takes = "tss"};
+                                .takes = "TSS"};
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::relu};
@@ -431,7 +453,7 @@ struct CvtF8F16 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
-                                .takes = "ts"};
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
@@ -447,7 +469,7 @@ struct CvtF16F8 {
                                 .min_ptx = 78,
                                 .min_sm = 89,
                                 .manual = "data-movement-and-conversion-instructions-cvt",
-                                .takes = "ts"};
+                                .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class U, class M> TW_INLINE static Half<D> one(M m, U byte) {
@@ -473,7 +495,7 @@ struct CvtPack16 {
                                 .min_ptx = 65,
                                 .min_sm = 72,
                                 .manual = "data-movement-and-conversion-instructions-cvt-pack",
-                                .takes = "uss"};
+                                .takes = "USS"};
   template <class D, class S, class M> TW_INLINE static uint32_t lane2(M, S a, S b) {
     return uint32_t(uint16_t(saturate_to<D>(a))) << 16 | uint16_t(saturate_to<D>(b));
   }
@@ -487,7 +509,7 @@ struct CvtPack8 {
                                 .min_ptx = 65,
                                 .min_sm = 72,
                                 .manual = "data-movement-and-conversion-instructions-cvt-pack",
-                                .takes = "ussu"};
+                                .takes = "USSB"};
   template <class D, class S, class M> TW_INLINE static uint32_t lane2(M, S a, S b, uint32_t c) {
     return c << 16 | uint32_t(uint8_t(saturate_to<D>(a))) << 8 | uint8_t(saturate_to<D>(b));
   }

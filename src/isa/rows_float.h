@@ -44,7 +44,6 @@ template <class M, class V> TW_INLINE V out([[maybe_unused]] M m, V x) {
 inline constexpr Mods kPlain{};
 inline constexpr Mods kFtz = Mods{}.with(Field::ftz, 1);
 inline constexpr Mods kSat = Mods{}.with(Field::sat, 1);
-inline constexpr Mods kFtzSat = kFtz.with(Field::sat, 1);
 
 struct AddFloat {
   static constexpr RowInfo info{.grammar = "add{.rnd}{.ftz}{.sat}.type",
@@ -54,8 +53,7 @@ struct AddFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-add"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -73,8 +71,7 @@ struct SubFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sub"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -92,8 +89,7 @@ struct MulFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-mul"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -112,8 +108,7 @@ struct FmaFloat {
                                 .category = Category::fp32,
                                 .flops = 2,
                                 .manual = "floating-point-instructions-fma"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -147,8 +142,7 @@ struct DivFloat {
                                 .category = Category::fp32,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-div"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -275,8 +269,7 @@ struct SqrtFloat {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sqrt"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -293,8 +286,7 @@ struct RcpFloat {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rcp"};
-  static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -326,6 +318,10 @@ struct Testp {
                                 .category = Category::compare,
                                 .manual = "floating-point-instructions-testp",
                                 .takes = "pt"};
+  static constexpr Mods kFixed[] = {
+      Mods{}.with(Field::operation, kOpFinite), Mods{}.with(Field::operation, kOpInfinite),
+      Mods{}.with(Field::operation, kOpNumber), Mods{}.with(Field::operation, kOpNotANumber),
+      Mods{}.with(Field::operation, kOpNormal), Mods{}.with(Field::operation, kOpSubnormal)};
   static constexpr Field kReads[] = {Field::operation};
   template <class T, class M> TW_INLINE static bool lane(M m, T a) {
     T size = magnitude(a);

@@ -57,20 +57,23 @@ template <class H> TW_INLINE auto may_round_twice(FloatOf<H> x) {
 template <class H, class M> TW_INLINE H fma_half(M m, H a, H b, H c) {
   FloatOf<H> x = widen(a), y = widen(b), z = widen(c), sum = fused(x, y, z);
   if (!m[Field::ftz] && none(may_round_twice<H>(sum))) return half_out(m, narrow_number<H>(sum));
-  if constexpr (kIsF16<H>)
-    return narrow_result<H>(m, odd_sum(x * y, z));  // the product is exact in float
-  else
-    return narrow_result<H>(
-        m, in_halves(
-               [](auto p, auto q, auto r) TW_INLINE_LAMBDA {
-                 return odd_float(
-                     odd_sum(convert<double>(p) * convert<double>(q), convert<double>(r)));
-               },
-               x, y, z));
+  FloatOf<H> product = x * y;  // exact in float, of bf16 within its range
+  if constexpr (kIsF16<H>) return narrow_result<H>(m, odd_sum(product, z));
+  if (all((magnitude(product) >= 0x1p-100f) & (magnitude(product) < 0x1p127f) &
+          (magnitude(z) < 0x1p127f)))
+    return narrow_result<H>(m, odd_sum(product, z));
+  return narrow_result<H>(m, in_halves(
+                                 [](auto p, auto q, auto r) TW_INLINE_LAMBDA {
+                                   return odd_float(odd_sum(convert<double>(p) * convert<double>(q),
+                                                            convert<double>(r)));
+                                 },
+                                 x, y, z));
 }
 template <class H, class M> TW_INLINE H mul_half(M m, H a, H b) {
   FloatOf<H> x = widen(a), y = widen(b), product = x * y;
   if constexpr (!kIsF16<H>) {  // inexact only among float's subnormals
+    if (!m[Field::ftz] && all(magnitude(product) >= 0x1p-126f))  // nor a NaN
+      return half_out(m, narrow_number<H>(product));
     using I = SignedBits<FloatOf<H>>;
     auto subnormal = I(bits_as<I>(magnitude(product)) - 1 - 0x7fffffff) < int32_t(0x807fffff);
     if (!none(subnormal))

@@ -129,7 +129,7 @@ struct Vset2 : Vset<2> {
                                 .min_ptx = 30,
                                 .min_sm = 30,
                                 .manual = "simd-video-instructions-vset2",
-                                .takes = "vvvv"};
+                                .takes = "zvvz"};
 };
 struct Vset4 : Vset<4> {
   static constexpr RowInfo info{.grammar = "vset4.atype.btype.cmp{.accumulate}",
@@ -140,7 +140,7 @@ struct Vset4 : Vset<4> {
                                 .min_ptx = 30,
                                 .min_sm = 30,
                                 .manual = "simd-video-instructions-vset4",
-                                .takes = "vvvv"};
+                                .takes = "zvvz"};
 };
 
 }  // namespace TW_TARGET

@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
     if (newer_than_h200(c)) continue;
     std::string operands;
     for (const std::string& o : c.operands) operands += (operands.empty() ? "" : ",") + o;
-    fmt::print(out, "{{{}, 0x{:x}u, 0x{:x}u, {}, \"{}\", R\"name({})name\", R\"ptx({})ptx\"}},\n", c.row,
-               case_key(c), c.seed, c.result_bytes, operands, c.name,
+    fmt::print(out, "{{{}, 0x{:x}u, 0x{:x}u, {}, \"{}\", R\"name({})name\", R\"ptx({})ptx\"}},\n",
+               c.row, case_key(c), c.seed, c.result_bytes, operands, c.name,
                kernel_text(c, fmt::format("c{}", i++), Mode::plain));
   }
   return std::fclose(out) == 0 ? 0 : 1;

@@ -4,60 +4,17 @@
 
 #include <cstring>
 
-#include "isa/table.h"
+#include "case_list.h"
 #include "ptx/parser.h"
-#include "values.h"
 
 namespace tw::isa_test {
 namespace {
-
-using Words = std::vector<std::string>;
 
 uint32_t bits_of(std::string_view type) {
   const ValueKind kind = value_kind(type);
   return uint32_t(kind.bits) * kind.elements;
 }
 bool is_float(std::string_view type) { return type[0] == 'f' || type.starts_with("bf"); }
-
-class Cases {
- public:
-  // `instruction` names the case and its row. The body finds the operands in %a0 ... (as wide as
-  // their types), whole words in %w0 ..., the thread in %t, an odd thread's predicate in %odd; it
-  // leaves the result in %r. @K is the kernel's name, for what must be declared outside it.
-  void add(const std::string& instruction, const Words& operands, const std::string& body,
-           const std::string& module_scope = "") {
-    Case c;
-    c.row = row_of(instruction);
-    c.name = instruction;
-    c.instruction = instruction;
-    c.operands = operands;
-    c.result = "b32";
-    c.result_bytes = 4;
-    // 64 bits become 32, which keeps the file of expectations small.
-    c.body = body + "shr.u64 %k, %r, 32;\nxor.b64 %r, %r, %k;\nand.b64 %r, %r, 0xffffffff;\n";
-    c.module_scope = module_scope;
-    c.seed = hash_of(instruction);
-    cases_.push_back(std::move(c));
-  }
-  std::vector<Case> take() { return std::move(cases_); }
-
- private:
-  // The row that a spelling (up to the first blank) belongs to.
-  static isa::RowId row_of(const std::string& instruction) {
-    ptx::Instruction in;
-    const std::string spelling = instruction.substr(0, instruction.find(' '));
-    size_t at = spelling.find('.');
-    in.opcode = spelling.substr(0, at);
-    while (at != std::string::npos) {
-      const size_t next = spelling.find('.', at + 1);
-      in.modifiers.push_back(spelling.substr(at + 1, next - at - 1));
-      at = next;
-    }
-    const Result<isa::Match> match = isa::match(in, "case");
-    return match.ok() ? match->row : isa::RowId(0);
-  }
-  std::vector<Case> cases_;
-};
 
 // A slot of 16 bytes for every thread, its address in %p.
 struct Slot {
@@ -770,82 +727,6 @@ void logic_cases(Cases& cases) {
                               "lop3.{}.b32 {}|%q, %a0, %a1, %a2, 0x{:x}, {}%odd;\nselp.u64 %r, "
                               "0x100000000, 0, %q;\ncvt.u64.u32 %k, %d;\nadd.u64 %r, %r, %k;\n",
                               op, sink ? "_" : "%d", table, table == 0x96 ? "!" : ""));
-}
-
-// Scalar and SIMD video instructions with selectors, merges and second operations: a fixed choice
-// among the many spellings.
-void video_cases(Cases& cases) {
-  uint64_t state = hash_of("video");
-  const auto pick = [&](const Words& words) { return words[next_random(state) % words.size()]; };
-  const Words sign = {"u32", "s32"}, part = {"", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"},
-              compares = {"eq", "ne", "lt", "le", "gt", "ge"};
-  const auto any_sign = [&] { return fmt::format(".{}", pick(sign)); };
-  const auto add = [&](const std::string& spelling, const std::string& d,
-                       const std::string& sources) {
-    cases.add(fmt::format("{} {} {}", spelling, d, sources), {"b32", "b32", "b32"},
-              fmt::format(".reg .b32 %d;\nmov.b32 %d, 0;\n{} {}, {};\ncvt.u64.u32 %r, %d;\n",
-                          spelling, d, sources));
-  };
-  for (const char* opcode : {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"})
-    for (int i = 0; i < 24; i++) {
-      const std::string op = opcode;
-      const bool shift = op == "vshl" || op == "vshr", set = op == "vset";
-      std::string spelling = op;
-      if (!set) spelling += any_sign();
-      const std::string second = shift ? ".u32" : any_sign();
-      spelling += any_sign() + second;
-      if (!set && i % 3 == 1) spelling += ".sat";
-      if (shift) spelling += pick({".clamp", ".wrap"});
-      if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
-      const std::string part1 = pick(part), part0 = pick(part);
-      const std::string sources = fmt::format("%a0{}, %a1{}", part0, part1);
-      if (i < 8)
-        add(spelling, "%d", sources);
-      else if (i < 16)
-        add(spelling + pick({".add", ".min", ".max"}), "%d", sources + ", %a2");
-      else
-        add(spelling, "%d" + part[2 + size_t(i) % 6], sources + ", %a2");
-    }
-  for (int i = 0; i < 24; i++) {
-    const Words signs[] = {{"", "", ""}, {"-", "", ""}, {"", "-", ""}, {"", "", "-"}};
-    const Words& minus = signs[size_t(i) % 4];
-    const std::string sign2 = pick(sign), sign1 = pick(sign), sign0 = pick(sign);
-    std::string spelling = fmt::format("vmad.{}.{}.{}", sign0, sign1, sign2);
-    if (i % 5 == 4) spelling += ".po";
-    if (i % 3 == 1) spelling += ".sat";
-    spelling += pick({"", ".shr7", ".shr15"});
-    const bool po = i % 5 == 4;
-    const std::string part1 = pick(part), part0 = pick(part);
-    add(spelling, "%d",
-        fmt::format("{}%a0{}, {}%a1{}, {}%a2", po ? "" : minus[0], part0, po ? "" : minus[1], part1,
-                    po ? "" : minus[2]));
-  }
-  for (const int parts : {2, 4})
-    for (const char* opcode : {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"})
-      for (int i = 0; i < 12; i++) {
-        const bool set = std::string_view(opcode) == "vset";
-        std::string spelling = fmt::format("{}{}", opcode, parts);
-        if (!set) spelling += any_sign();
-        const std::string second = any_sign();
-        spelling += any_sign() + second;
-        if (set) spelling.append(1, '.').append(compares[size_t(i) % 6]);
-        const bool sum = i % 3 == 2;
-        if (!set && !sum && i % 2) spelling += ".sat";
-        if (sum) spelling += ".add";
-        const auto selector = [&] {
-          if (next_random(state) % 3 == 0) return std::string();
-          std::string text = parts == 2 ? ".h" : ".b";
-          for (int k = 0; k < parts; k++)
-            text += char('0' + next_random(state) % (2 * uint64_t(parts)));
-          return text;
-        };
-        const std::string mask =
-            parts == 2 ? pick({"", ".h0", ".h1", ".h10"})
-                       : pick({"", ".b0", ".b1", ".b10", ".b2", ".b20", ".b21", ".b210", ".b3",
-                               ".b30", ".b31", ".b310", ".b32", ".b320", ".b321", ".b3210"});
-        const std::string selector1 = selector(), selector0 = selector();
-        add(spelling, "%d" + mask, fmt::format("%a0{}, %a1{}, %a2", selector0, selector1));
-      }
 }
 
 }  // namespace
