@@ -1,10 +1,13 @@
-// Memory of another device, to which the kernel's device has no access.
+// Memory of another device, to which the kernel's device has no access; managed memory of two
+// devices, freed, or known to one only.
 //
 // options: --devices 2
 // expect: never: error oob-global @scale allocated=@never_allocated
 // expect: reverse: error oob-global @push
 // expect: disabled: error oob-global @halo
 // expect: wrong_buffer: error oob-global @reduce
+// expect: freed_managed: error use-after-free @freed_read freed=@freed_here allocated=@allocated_here
+// expect: after_reset: error race-global @both_write @both_write
 #include "planted.h"
 
 namespace PLANTED {
@@ -83,11 +86,53 @@ void wrong_buffer_case() {
   cudaSetDevice(0);
 }
 
+// Two devices have used the memory; the one that does not own it is reset, and the memory is checked
+// as before.
+__global__ void count_up(int* a) { a[threadIdx.x] += 1; }
+__global__ void number_blocks(int* a) {
+  a[BUG(0, blockIdx.x * 32) + threadIdx.x] = int(blockIdx.x);  // @both_write
+}
+void after_reset_case() {
+  int* a = nullptr;
+  cudaSetDevice(0);
+  cudaMallocManaged(&a, 64 * sizeof(int));
+  for (int i = 0; i < 64; ++i) a[i] = i;
+  for (int d = 0; d < 2; ++d) {
+    cudaSetDevice(d);
+    count_up<<<1, 64>>>(a);
+    cudaDeviceSynchronize();
+  }
+  cudaDeviceReset();
+  cudaSetDevice(0);
+  number_blocks<<<2, 32>>>(a);
+}
+
+// Both devices know the memory, and both give it up when it is freed.
+__global__ void total(const int* a, int* sum) {
+  const int v = a[threadIdx.x];  // @freed_read
+  atomicAdd(sum, v);
+}
+void freed_managed_case() {
+  int* sum = array_on<int>(0, 1);
+  int* a = nullptr;
+  cudaMallocManaged(&a, 64 * sizeof(int));  // @allocated_here
+  for (int i = 0; i < 64; ++i) a[i] = i;
+  for (int d = 1; d >= 0; --d) {
+    cudaSetDevice(d);
+    count_up<<<1, 64>>>(a);
+    cudaDeviceSynchronize();
+  }
+  BUG(cudaFree(a), );  // @freed_here
+  total<<<1, 64>>>(a, sum);
+}
+
 int program(const char* only) {
   return run_cases({{"never", never_case},
                     {"reverse", reverse_case},
                     {"disabled", disabled_case},
-                    {"wrong_buffer", wrong_buffer_case}},
+                    {"wrong_buffer", wrong_buffer_case},
+                    {"after_reset", after_reset_case},
+                    {"freed_managed", freed_managed_case}},
                    only);
 }
 

@@ -5,6 +5,7 @@
 // expect: refill: error race-global @sum_up @refill
 // expect: wrong_stream: error race-global @scale @other_stream
 // expect: own_handler: error race-global @scale @handled_read
+// expect: after_many: error race-global @scale @after_many
 #include <unistd.h>
 
 #include <csignal>
@@ -104,12 +105,27 @@ void own_handler_case() {
   cudaFree(a);
 }
 
+// So many harmless accesses that they are not followed any more, until the host has waited.
+void after_many_case() {
+  float* a = managed_array<float>(1024);
+  tail<<<1, 256>>>(a);
+  float sum = 0;
+  for (int i = 0; i < 20000; ++i) sum += a[i & 127];
+  cudaDeviceSynchronize();
+  scale<<<4, 256>>>(a, 1024);
+  BUG(, cudaDeviceSynchronize());
+  seen = sum + a[5];  // @after_many
+  cudaDeviceSynchronize();
+  cudaFree(a);
+}
+
 int program(const char* only) {
   return run_cases({{"reads", reads_case},
                     {"part", part_case},
                     {"refill", refill_case},
                     {"wrong_stream", wrong_stream_case},
-                    {"own_handler", own_handler_case}},
+                    {"own_handler", own_handler_case},
+                    {"after_many", after_many_case}},
                    only);
 }
 
