@@ -169,6 +169,9 @@ template <class Row, class D, class S> constexpr bool vector_types() {
 // Instructions on pairs that do the same to each half: 64 halves, for a body on vectors.
 template <class Row>
 concept EachHalf = Row::kEachHalf;
+// ... but of bf16, whose pairs are spread over floats more easily than they are taken apart.
+template <class Row>
+concept SpreadsPairs = Row::kSpreadsPairs;
 template <class T> struct OfHalfType : isa::HalfOf<T> {};
 template <> struct OfHalfType<uint32_t> {
   using type = uint16_t;
@@ -183,7 +186,9 @@ template <class Row> constexpr size_t work_bytes() {
 
 template <class Row, class T> struct OneType {
   static constexpr bool kDouble = std::is_same_v<T, double>;
-  static constexpr bool kVectors = HasVectors<Row>, kEachHalf = EachHalf<Row>;
+  static constexpr bool kVectors = HasVectors<Row>;
+  static constexpr bool kEachHalf =
+      EachHalf<Row> && !(SpreadsPairs<Row> && std::is_same_v<T, isa::BF16x2>);
   static constexpr bool kRuntimeVectors =
       HasRuntimeVectors<Row> && (!kDouble || HasDoubleVectors<Row>);
   static constexpr size_t kWorkBytes = work_bytes<Row>();

@@ -19,6 +19,7 @@ inline namespace TW_TARGET {
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
 template <class H, size_t N> inline constexpr bool kIsHalf<HalfVector<H, N>> = true;
+template <class H, size_t N> inline constexpr bool kIsHalf<SpreadHalfVector<H, N>> = true;
 template <class T>
 inline constexpr bool kIsPair = std::is_same_v<T, F16x2> || std::is_same_v<T, BF16x2>;
 template <class P, size_t N> inline constexpr bool kIsPair<PackedVector<P, N>> = kIsPair<P>;
@@ -27,6 +28,9 @@ template <class T> struct FormatOfHalf {
   using type = T;
 };
 template <class H, size_t N> struct FormatOfHalf<HalfVector<H, N>> {
+  using type = H;
+};
+template <class H, size_t N> struct FormatOfHalf<SpreadHalfVector<H, N>> {
   using type = H;
 };
 template <class H>
@@ -65,6 +69,10 @@ template <size_t N> TW_INLINE Vector<float, N> widen(HalfVector<BF16, N> h) {
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(bits_as<__m128i>(h.bits)), 16));
 #endif
   return bits_as<Vector<float, N>>(convert<uint32_t>(h.bits) << 16);
+}
+
+template <size_t N> TW_INLINE Vector<float, N> widen(SpreadHalfVector<BF16, N> h) {
+  return bits_as<Vector<float, N>>(h.bits << 16);
 }
 
 // ---- narrowing, to nearest even: NaN becomes 0x7fff, too large becomes infinity ----
@@ -330,6 +338,10 @@ template <> struct HalfOf<BF16x2> {
 };
 template <class P, size_t N> struct HalfOf<PackedVector<P, N>> {
   using type = HalfVector<typename HalfOf<P>::type, N>;
+};
+// bf16 is the upper half of a float: to spread a pair costs nothing.
+template <size_t N> struct HalfOf<PackedVector<BF16x2, N>> {
+  using type = SpreadHalfVector<BF16, N>;
 };
 template <class T> using Half = typename HalfOf<T>::type;
 

@@ -13,6 +13,7 @@
 //                     kVectorTypes<D, S>: for these types
 //   kWorkBytes        of the widest value a lane that such a body computes with; 4 if not given
 //   kEachHalf         instructions on pairs do the same to each half: the body takes halves
+//   kSpreadsPairs     but pairs of bf16 are given as pairs
 //   kUniformSource    the source that must be a constant
 //   carry<T>          what a .cc form leaves in the condition code
 //   kReads            the Fields its body reads (others are cleared before a handler is chosen)

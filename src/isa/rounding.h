@@ -220,6 +220,14 @@ template <class V> TW_INLINE V error_of_sum(V x, V y, V sum) {
   V of_y = sum - x;
   return (x - (sum - of_y)) + (y - of_y);
 }
+// `near` corrected by the sign of what it lacks, or `near` where that is zero.
+template <class V> TW_INLINE V settle_vector(uint8_t rnd, V near, V missing) {
+  using I = SignedBits<V>;
+  if (rnd != kRz) return settle(rnd, near, missing > 0, missing < 0);
+  // Signs that differ: the nearest is too large, by one unit of its last place.
+  I differs = bits_as<I>(near) ^ bits_as<I>(missing);
+  return bits_as<V>(I(bits_as<I>(near) + ((differs < 0) & (missing != 0))));
+}
 // f of scalars on each lane.
 template <class F, class V, class... S> TW_INLINE V lane_by_lane(F f, V a, S... s) {
   V d = a;
@@ -375,7 +383,7 @@ TW_INLINE V add_rounded(uint8_t rnd, V a, V b) {
   V near = a + b;
   if (all(magnitude(near) <= kMostSafe<V>)) {
     V missing = error_of_sum(a, b, near);
-    return zero_sum(rnd, settle(rnd, near, missing > 0, missing < 0), a, b);
+    return zero_sum(rnd, settle_vector(rnd, near, missing), a, b);
   }
   return lane_by_lane([rnd](auto x, auto y) { return add_rounded(rnd, x, y); }, a, b);
 }
@@ -387,7 +395,7 @@ TW_INLINE V mul_rounded(uint8_t rnd, V a, V b) {
     V near = a * b;
     if (all(safe_size(near))) {
       V missing = fused(a, b, V(-near));
-      return settle(rnd, near, missing > 0, missing < 0);
+      return settle_vector(rnd, near, missing);
     }
   }
   return lane_by_lane([rnd](auto x, auto y) { return mul_rounded(rnd, x, y); }, a, b);
@@ -403,10 +411,10 @@ TW_INLINE V fma_rounded(uint8_t rnd, V a, V b, V c) {
       // (sum - near) + (rest + lost): the first difference is exact, the second sum is split.
       V lost = fused(a, b, V(-product)), sum = product + c;
       V rest = error_of_sum(product, c, sum);
-      V both = rest + lost, tail = error_of_sum(rest, lost, both);
-      V head = (sum - near) + both;
-      V missing = select(head == 0, tail, head);
-      return zero_sum(rnd, settle(rnd, near, missing > 0, missing < 0), product, c);
+      V both = rest + lost, missing = (sum - near) + both;
+      if (!none(missing == 0))
+        missing = select(missing == 0, error_of_sum(rest, lost, both), missing);
+      return zero_sum(rnd, settle_vector(rnd, near, missing), product, c);
     }
   }
   return lane_by_lane([rnd](auto x, auto y, auto z) { return fma_rounded(rnd, x, y, z); }, a, b, c);
@@ -432,7 +440,7 @@ TW_INLINE V sqrt_rounded(uint8_t rnd, V a) {
   if constexpr (kHasResidual<V>) {
     if (all((a >= kLeastSafe<V>)&(a <= kMostSafe<V>))) {
       V near = square_root(a), missing = fused(V(-near), near, a);
-      return settle(rnd, near, missing > 0, missing < 0);
+      return settle_vector(rnd, near, missing);
     }
   }
   return lane_by_lane([rnd](auto x) { return sqrt_rounded(rnd, x); }, a);

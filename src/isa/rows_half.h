@@ -95,7 +95,7 @@ struct AddHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-add"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -116,7 +116,7 @@ struct SubHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-sub"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -137,7 +137,7 @@ struct MulHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-mul"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -156,7 +156,7 @@ struct FmaHalf {
                                 .min_ptx = 42,
                                 .min_sm = 53,
                                 .manual = "half-precision-floating-point-instructions-fma"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   static constexpr Mods kFixed[] = {Mods{}};
   static constexpr Field kReads[] = {Field::ftz, Field::sat, Field::relu};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b, T c) {

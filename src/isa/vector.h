@@ -41,6 +41,10 @@ template <class T, size_t N> using Vector = typename VectorType<T, N>::type;
 template <class H, size_t N> struct HalfVector {
   Vector<uint16_t, N> bits;
 };
+// Halves of pairs, each in 32 bits of its own.
+template <class H, size_t N> struct SpreadHalfVector {
+  Vector<uint32_t, N> bits;
+};
 template <class P, size_t N> struct PackedVector {
   Vector<uint32_t, N> bits;
 };
