@@ -201,7 +201,8 @@ def gemm_table(name, data):
     ragged = any("padded" in rates(c) for c in data["cases"])
     rows = ["| type | layout | m x n x k | ours | cuBLASLt best | ratio | cuBLASLt first |" + (" padded by hand |" if ragged else ""),
             "|---|---|---|--:|--:|--:|--:|" + ("--:|" if ragged else "")]
-    logs, worst = [], None
+    logs, worst, starred = [], None, False
+    changed = set(load("gemm-choice-changed.json")["cases"])
     for case in data["cases"]:
         ours, best, first, padded = gemm_best(case)
         if ours is None:
@@ -212,11 +213,15 @@ def gemm_table(name, data):
         if ratio:
             logs.append(math.log(ratio))
             worst = ratio if worst is None else min(worst, ratio)
-        rows.append(f"| {case['type']} | {case['layout']} | {shape} | {cell(ours, digits)} | {cell(best, digits)} | "
+        star = " *" if case["name"] in changed else ""
+        starred = starred or bool(star)
+        rows.append(f"| {case['type']} | {case['layout']} | {shape} | {cell(ours, digits)}{star} | {cell(best, digits)} | "
                     f"{cell(ratio, 2)} | {cell(first, digits)} |" + (f" {cell(padded, digits)} |" if ragged else ""))
     if logs:
         rows += ["", f"{len(logs)} cases; ratio to cuBLASLt's best: geometric mean {math.exp(sum(logs) / len(logs)):.3f}, "
                      f"worst {worst:.3f}."]
+    if starred:
+        rows += ["", UNMEASURED_RULE]
     return rows
 
 

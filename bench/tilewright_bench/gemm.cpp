@@ -190,9 +190,10 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
     schedule.programmatic = true;
     char name[64];
     std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d", predicted.bm, predicted.bn,
-                  predicted.kernel == tw::model::GemmKernel::kGather ? " gather"
-                  : predicted.ping_pong                              ? " turns"
-                                                                     : "",
+                  predicted.kernel == tw::model::GemmKernel::kGather   ? " gather"
+                  : predicted.kernel == tw::model::GemmKernel::kFmaTma ? " TMA"
+                  : predicted.ping_pong                                ? " turns"
+                                                                       : "",
                   predicted.shares_a ? "a" : "c", predicted.cluster,
                   predicted.k_cluster * predicted.groups, schedule.raster_group,
                   predicted.resident);
@@ -219,6 +220,13 @@ std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, con
         add(predict_gemm(problem, machine, tile, 1, 1, 1), raster,
             [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
               return launch_sgemm(p, tile, s, stream);
+            });
+    }
+    if (a_mn && b_mn && !ragged) {
+      for (int raster : {4, 8, 16})
+        add(predict_sgemm_tma(problem, machine), raster,
+            [](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+              return launch_sgemm_tma(p, s, stream);
             });
     }
     return forced;

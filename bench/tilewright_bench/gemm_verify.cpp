@@ -267,6 +267,18 @@ void verify_api(Log& log, const Options& options) {
       s.m = 67, s.n = 131, s.k = 65, s.batches = 3, s.pad = 1;
       check(s);
     }
+    if (type == Type::kF32) {  // large enough for operands to be transposed or repacked
+      for (int layout = 0; layout < 4; ++layout) {
+        Shape s;
+        s.type_d = native;
+        s.transpose_a = layout & 1;
+        s.transpose_b = layout >> 1;
+        s.m = 2043, s.n = 2037, s.k = 1021, s.offset = layout, s.pad = layout % 2;
+        check(s);
+        s.m = 2048, s.n = 2048, s.k = 1024, s.offset = s.pad = 0, s.beta = 0.5f, s.alpha = 2;
+        check(s);
+      }
+    }
     for (int64_t offset = 0; offset < 8; ++offset) {
       Shape s;
       s.m = 129, s.n = 200, s.k = 72, s.offset = offset, s.pad = 8 - offset % 8, s.type_d = native;

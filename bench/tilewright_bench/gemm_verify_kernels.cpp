@@ -186,6 +186,22 @@ void verify_sgemm(Log& log) {
       }
     }
   }
+  for (const int64_t k : {8, 36, 160, 1000}) {
+    for (const Type out : {Type::kF32, Type::kBf16}) {
+      Shape s;
+      s.m = k == 160 ? 384 : 268;  // operands suit TMA
+      s.n = k == 160 ? 512 : 388;
+      s.k = k;
+      s.pad = k == 36 ? 4 : 0;
+      s.type = Type::kF32;
+      s.type_d = out;
+      s.transpose_a = true;
+      s.alpha = k == 8 ? 0.5f : 1.0f;
+      check("TMA", s, [](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
+        return tw::gemm::launch_sgemm_tma(p, schedule, nullptr);
+      });
+    }
+  }
 }
 
 }  // namespace tilewright::bench

@@ -27,8 +27,10 @@ inline Pitched on_16_bytes(const __nv_bfloat16* data, int rows, int columns, int
   static std::unique_ptr<DeviceArray<__nv_bfloat16>> scratch[2];
   const int pitch = (columns + 7) / 8 * 8;
   const size_t count = size_t(rows) * pitch;
-  if (scratch[slot] == nullptr || scratch[slot]->size() < count)
+  if (scratch[slot] == nullptr || scratch[slot]->size() < count) {
     scratch[slot] = std::make_unique<DeviceArray<__nv_bfloat16>>(count);
+    scratch[slot]->fill_bytes(0);  // 16-byte copies read the ends of rows, too
+  }
   check(cudaMemcpy2DAsync(scratch[slot]->data(), pitch * sizeof(__nv_bfloat16), data,
                           columns * sizeof(__nv_bfloat16), columns * sizeof(__nv_bfloat16), rows,
                           cudaMemcpyDeviceToDevice));

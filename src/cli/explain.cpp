@@ -46,7 +46,6 @@ void explain(const GemmOptions& o) {
   const bool either = type.input_bytes == 2 || type.cuda_cores;
   // Why an operand cannot be read as it lies; empty: it can.
   const auto reason = [&](bool mn_major, int64_t length) -> const char* {
-    if (type.cuda_cores) return "";
     if (!either && mn_major) return "this type's tensor-core instruction lacks its layout";
     const bool ragged = length * type.input_bytes % 16 != 0;
     return ragged && !o.packed ? "bulk copies want a pitch that is a multiple of 16 bytes" : "";

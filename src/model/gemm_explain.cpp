@@ -11,6 +11,7 @@ namespace {
 std::string name_of(const GemmCandidate& c) {
   const char* kind = c.kernel == GemmKernel::kNarrow   ? (c.turned ? " turned" : " narrow")
                      : c.kernel == GemmKernel::kGather ? " gather"
+                     : c.kernel == GemmKernel::kFmaTma ? " TMA"
                      : c.ping_pong                     ? " turns"
                      : c.resident > 1                  ? " pair"
                                                        : "";
@@ -32,7 +33,8 @@ constexpr const char* kColumns =
     "other: repacking and the second kernel; total: launch + the longer of main + epi and dram + "
     "other.\n"
     "turns: two warpgroups with tiles of their own; pair: two CTAs an SM; turned, narrow: the wide "
-    "side on\nthe 64 rows of WGMMA; gather: reads any pitch without repacking.\n";
+    "side on\nthe 64 rows of WGMMA; gather: reads any pitch without repacking; TMA: fp32 fed by "
+    "bulk copies.\n";
 
 // Why a candidate lost to the chosen one.
 const char* reason_of(const GemmCandidate& c, const GemmCandidate& chosen) {
@@ -48,6 +50,15 @@ const char* reason_of(const GemmCandidate& c, const GemmCandidate& chosen) {
 }
 
 std::string repack_line(const GemmProblem& p, const GemmCandidate& chosen) {
+  if (chosen.kernel == GemmKernel::kFmaTma) {
+    const bool a = !p.a_mn || p.repack_a, b = !p.b_mn || p.repack_b;
+    if (!a && !b) return "";
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  "%s transposed or repacked into workspace first: %.1f us, at copy speed\n",
+                  a ? (b ? "A and B" : "A") : "B", chosen.repack_us);
+    return line;
+  }
   if (!p.repack_a && !p.repack_b) return "";
   const std::string which = p.repack_a ? (p.repack_b ? "A and B" : "A") : "B";
   if (!needs_repack(chosen)) return "not repacked: this kernel reads " + which + " as they lie\n";

@@ -73,7 +73,13 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
     c->reduce_us = machine.reduce_us +
                    d_elements * (4.0 * c->splits + p.output_bytes) / (machine.copy_gb_s * 1e3);
   }
-  if (needs_repack(*c) && (p.repack_a || p.repack_b)) {
+  if (c->kernel == GemmKernel::kFmaTma) {
+    for (const bool is_a : {true, false}) {
+      if (is_a ? p.a_mn && !p.repack_a : p.b_mn && !p.repack_b) continue;
+      c->repack_us +=
+          machine.repack_us + 2.0 * (is_a ? a_bytes : b_bytes) / (machine.copy_gb_s * 1e3);
+    }
+  } else if (needs_repack(*c) && (p.repack_a || p.repack_b)) {
     const auto lines = static_cast<double>((p.repack_a ? (p.a_mn ? p.k : p.m) : 0) +
                                            (p.repack_b ? (p.b_mn ? p.k : p.n) : 0));
     c->repack_us =
@@ -90,9 +96,9 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
 }
 
 GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
-                                 int splits) {
+                                 int splits, GemmKernel kernel = GemmKernel::kFma) {
   GemmCandidate c;
-  c.kernel = GemmKernel::kFma;
+  c.kernel = kernel;
   c.bm = tile.bm;
   c.bn = tile.bn;
   c.splits = splits;
@@ -107,10 +113,21 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   c.last_wave_fill = static_cast<double>(last) / static_cast<double>(slots);
   // CTAs that share an SM share its 128 lanes; few warps leave them waiting. 8 x 16 a thread load
   // less beside their multiply-adds than the 8 x 8 of the 64x64 tile.
-  const double best = machine.cuda_core_efficiency * (tile.bn == 64 ? 0.82 : 1.0);
+  const bool tma = kernel == GemmKernel::kFmaTma;
+  // sgemm.cu copies a K-major operand, and an MN-major one off the 16-byte grid, by elements.
+  double copies = 1;
+  for (const bool is_a : {true, false}) {
+    if (!(is_a ? p.a_mn : p.b_mn))
+      copies *= machine.cuda_core_k_major;
+    else if (is_a ? p.repack_a : p.repack_b)
+      copies *= machine.cuda_core_ragged;
+  }
+  const double best = tma ? machine.cuda_core_tma_efficiency
+                          : machine.cuda_core_efficiency * copies * (tile.bn == 64 ? 0.82 : 1.0);
   auto clocks_of = [&](int64_t ctas) {
     const double warps_here = static_cast<double>(ctas * warps);
-    const double efficiency = std::min(best, machine.cuda_core_few_warps * (1 + warps_here / 4));
+    const double few = machine.cuda_core_few_warps * (1 + warps_here / 4);
+    const double efficiency = tma ? best : std::min(best, few);
     return static_cast<double>(ctas) * tile.bm * tile.bn * 32.0 / 128.0 / efficiency;
   };
   c.block_clocks = clocks_of(resident) / resident;
@@ -126,6 +143,14 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   return c;
 }
 
+}  // namespace
+
+GemmCandidate predict_sgemm_tma(const GemmProblem& p, const GemmMachine& machine) {
+  return predict_cuda_cores(p, machine, kCudaCoreTmaTile, 1, GemmKernel::kFmaTma);
+}
+
+namespace {
+
 template <class Visit>
 void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
                         int max_splits, Visit visit) {
@@ -133,12 +158,17 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   // took 1.6 times its prediction, for a reason not known.
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   if (tile.bm == 64 && tile.bn == 192 && tiles > machine.sm_count) return;
-  // An MN-major B comes in panels of 64 columns: others would be fetched for nothing.
-  if (!p.cuda_cores && !tile.ping_pong && tile.bn % 64 != 0 && p.b_mn) return;
+  // An MN-major B comes in panels of 64 columns: others would be fetched for nothing (128x176 on
+  // 8192 cubed, nn: 0.93 of cuBLASLt, nt: 0.99).
+  if (!p.cuda_cores && tile.bn % 64 != 0 && p.b_mn) return;
   int splits[8];
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
   if (tile.ping_pong) {  // no partial sums, no other output than the operands' own
-    if (!p.plain) return;
+    // Where a row of A is this long, the tiles of a CTA and of its neighbours drift apart in K and
+    // share less in L2 (tf32: 16384 cubed 0.62 to 0.85 of cuBLASLt, 8190 cubed 272 TFLOP/s, with
+    // 128x256 0.99 and 363).
+    constexpr int64_t kMostRowBytes = 24576;
+    if (!p.plain || p.k * p.element_bytes > kMostRowBytes) return;
     for (int cluster : kGemmClusters) {
       if (div_up(p.m, tile.bm) >= cluster) visit(predict_gemm(p, machine, tile, cluster, 1, 1));
     }
@@ -195,6 +225,12 @@ void for_each_gather(const GemmProblem& p, const GemmMachine& machine, Visit vis
   for (int groups : kGatherGroups) {
     if (p.element_bytes > 1 || groups <= 2) visit(predict_gather(p, machine, groups));
   }
+}
+
+template <class Visit>
+void for_each_fma_tma(const GemmProblem& p, const GemmMachine& machine, Visit visit) {
+  const bool as_it_lies = p.a_mn && p.b_mn && !p.repack_a && !p.repack_b;
+  if (p.cuda_cores && (p.may_move || as_it_lies)) visit(predict_sgemm_tma(p, machine));
 }
 
 template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
@@ -258,9 +294,11 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
       (a_lines * (p.straddles_a ? kStraddles : 1) + b_lines * (p.straddles_b ? kStraddles : 1)) *
       128;
   const double busy = std::min(1.0, static_cast<double>(units) / static_cast<double>(slots));
-  const double l2_rate = !tile.ping_pong ? machine.l2_bytes_per_clock
-                         : c.waves >= 3  ? machine.ping_pong_l2
-                                         : machine.ping_pong_l2_few_waves;
+  constexpr int64_t kLongRowBytes = 12288;
+  const double l2_rate = !tile.ping_pong                         ? machine.l2_bytes_per_clock
+                         : c.waves < 3                           ? machine.ping_pong_l2_few_waves
+                         : p.k * p.element_bytes > kLongRowBytes ? machine.ping_pong_l2_long_rows
+                                                                 : machine.ping_pong_l2;
   const double l2 = fetched / (l2_rate / std::max(busy, 0.5));
   const double lone = warpgroups >= 2 ? 0
                       : shares_a      ? machine.lone_sharing_clocks
@@ -291,10 +329,14 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const bool streams_b = tiles_m == 1;  // each row of B, or of A, is read once
   const double streamed = streams_b ? tile.bn : tile.bm;
   const double rows = tile.bm + tile.bn, fetched_rows = a_lines + b_lines;
-  const double reach =
-      dram_reach(machine, units * cluster * k_cluster, ring * streamed / rows,
+  const int64_t ctas = units * cluster * k_cluster;
+  double reach =
+      dram_reach(machine, ctas, ring * streamed / rows,
                  tiles_m == 1 || tiles_n == 1 ? 1 - std::min(1.0, streamed / fetched_rows) : 0,
                  machine.dram_reach_per_mb);
+  // The CTAs of a cluster fill pairs of SMs, which share a port, while other pairs stay empty.
+  if (shares_a && ctas < machine.sm_count)
+    reach /= 1 + machine.packed_sharing * (machine.sm_count / static_cast<double>(ctas) - 1);
   add_memory_terms(p, machine, reach, &c);
   if (k_cluster > 1) {  // nothing hides the sum
     const double sum_us = machine.cluster_sum_us + cluster_read_us(machine, c);
@@ -388,6 +430,7 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
   };
   for_each_narrow(p, machine, consider);
   for_each_gather(p, machine, consider);
+  for_each_fma_tma(p, machine, consider);
   return best;
 }
 
@@ -415,6 +458,9 @@ std::vector<GemmCandidate> gemm_candidates(const GemmProblem& p, const GemmMachi
   finish();
   start();
   for_each_gather(p, machine, keep_best);
+  finish();
+  start();
+  for_each_fma_tma(p, machine, keep_best);
   finish();
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });

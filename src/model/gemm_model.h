@@ -19,7 +19,7 @@
 // partial results, an unaligned operand its repacking; the gathering kernel needs none and pays by
 // the K block.
 //
-// Limits: where no source is named, constants were fitted on one H200 to every kernel's time for 70
+// Limits: where no source is named, constants were fitted on one H200 to every kernel's time for 80
 // shapes (tilewright-bench gemm --suite tiles; bench/results holds seven of them); a power-limited
 // clock is folded into `tensor_efficiency`. Tested by tests/unit/model/gemm_model_test.cpp.
 #pragma once
@@ -40,6 +40,8 @@ struct GemmMachine {
   // lose; L2's rate with several waves and with few.
   double ping_pong_efficiency = 0.88, ping_pong_narrow = 1.8e-5;
   double ping_pong_l2 = 54, ping_pong_l2_few_waves = 62;
+  // ... and with rows of A beyond 12 KiB, over whose length neighbours drift apart.
+  double ping_pong_l2_long_rows = 44;
   // Least clocks that a K block takes when a CTA has one warpgroup; and when it shares A.
   double lone_warpgroup_clocks = 290, lone_sharing_clocks = 270;
   double outside_row_clocks = 2.5;  // for each row of a K block's boxes outside the matrix
@@ -47,6 +49,8 @@ struct GemmMachine {
   double cluster_sum_us = 2.5;      // cluster barriers; and bytes a CTA reads of its peers' sums:
   double cluster_read_gb_s = 33;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;
+  double cuda_core_k_major = 0.975, cuda_core_ragged = 0.82;
+  double cuda_core_tma_efficiency = 0.845;
   double cuda_core_few_warps = 0.27;  // with w warps an SM: at most this times 1 + w / 4
   double dram_gb_s = 4000;
   // Part of that rate that a megabyte in flight draws, beyond 0.3.
@@ -57,7 +61,7 @@ struct GemmMachine {
   double exposed = 0.15, exposed_streaming = 0.02;
   // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
   // the CTAs of a cluster share SMs that would be enough for one each.
-  double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2;
+  double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2, packed_sharing = 0.2;
   double narrow_store_us = 0.4, narrow_sum_us = 0.6;  // narrow kernel: its epilogue, its cluster
   double copy_gb_s = 3700;                            // read plus write, for repacking and reducing
   double launch_us = 1.6;                             // launch, first bytes from DRAM, drain
@@ -78,6 +82,7 @@ struct GemmProblem {
   bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
   bool transposed = false;  // an operand is transposed into the workspace: none reads it as it is
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
+  bool may_move = true;  // fp32: the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
 };
 
@@ -89,6 +94,7 @@ enum class GemmKernel {
   kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
   kGather,  // gather_kernel.cuh: any address and pitch, no repacking
   kFma,     // sgemm.cu: CUDA cores, any address and pitch
+  kFmaTma,  // sgemm_tma.cu: CUDA cores, MN-major operands that suit TMA: others are transposed
 };
 
 struct GemmCandidate {
@@ -127,6 +133,7 @@ constexpr int kNarrowWide = 128;
 constexpr int kNarrowResident = 2;
 constexpr int kGatherGroups[] = {1, 2, 4};
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
+constexpr GemmTile kCudaCoreTmaTile = {128, 256};
 constexpr int kGemmClusters[] = {1, 2};
 constexpr int kSharingAClusters[] = {2, 4};
 constexpr int kMostKCluster = 8;
@@ -138,6 +145,7 @@ bool needs_repack(const GemmCandidate& candidate);
 // `shares_a`: the cluster lies along N and shares A; else along M, and shares B.
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
                            int cluster, int k_cluster, int splits, bool shares_a = false);
+GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine);
 // The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
                              int k_cluster);

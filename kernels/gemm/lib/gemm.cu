@@ -196,14 +196,21 @@ Status read_device(Device* out) {
   return {};
 }
 
+// Whether an operand is copied into the workspace before it is read, and how it lies there.
+enum class Move { kNone, kRepack, kTranspose };
+struct Moved {
+  Move move = Move::kNone;
+  bool mn_major = false;
+  int64_t pitch = 0, stride = 0;  // elements
+  size_t at = 0, bytes = 0;       // in the workspace
+};
+
 // What will be queued, and where in the workspace.
 struct Plan {
   tw::model::GemmCandidate choice;
-  bool repack_a = false, repack_b = false, transpose_a = false, transpose_b = false;
-  int64_t pitch_a = 0, pitch_b = 0, stride_a = 0,
-          stride_b = 0;                       // of the repacked operands, elements
-  size_t at_a = 0, at_b = 0, at_partial = 0;  // byte offsets
-  size_t repack_bytes = 0, partial_bytes = 0;
+  Moved a, b;
+  size_t at_partial = 0, partial_bytes = 0;
+  size_t moved_bytes() const { return a.bytes + b.bytes; }
 };
 
 int64_t round_up(int64_t value, int64_t multiple) {
@@ -217,39 +224,39 @@ Output output_of(Type t) {
   return t == Type::kF32 ? Output::kF32 : (t == Type::kBf16 ? Output::kBf16 : Output::kF16);
 }
 
+// How an operand (mn = m of A, n of B) has to lie for the kernels that read it by TMA: 16-bit types
+// either way, fp32 MN-major, the others K-major (PTX ISA, wgmma).
+Moved plan_move(const Matrix& x, int64_t mn, int64_t k, Type type, int64_t batches, size_t at) {
+  const int bytes = type_bytes(type);
+  Moved moved;
+  moved.mn_major = bytes == 2 ? x.mn_major : type == Type::kF32;
+  if (moved.mn_major != x.mn_major) {
+    moved.move = Move::kTranspose;
+  } else if (!suits_tma(x.data, x.pitch, x.batch_stride, static_cast<int>(batches), bytes)) {
+    moved.move = Move::kRepack;
+  } else {
+    return moved;
+  }
+  moved.pitch = round_up(moved.mn_major ? mn : k, 128 / bytes);  // lines start on a cache line
+  moved.stride = moved.pitch * (moved.mn_major ? k : mn);
+  moved.at = at;
+  moved.bytes = static_cast<size_t>(round_up(moved.stride * bytes * batches, 256));
+  return moved;
+}
+
 Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bool unlimited) {
   Plan plan;
   const int bytes = type_bytes(p.type_a);
   const int batches = static_cast<int>(p.batches);
-  // Only 16-bit operands may be MN-major for wgmma; the CUDA-core kernel takes either.
-  const bool either = bytes == 2 || p.type_a == Type::kF32;
-  plan.transpose_a = !either && p.a.mn_major;
-  plan.transpose_b = !either && p.b.mn_major;
-  const bool cuda_cores = p.type_a == Type::kF32;  // takes any address and pitch
-  plan.repack_a = !cuda_cores && (plan.transpose_a || !suits_tma(p.a.data, p.a.pitch,
-                                                                 p.a.batch_stride, batches, bytes));
-  plan.repack_b = !cuda_cores && (plan.transpose_b || !suits_tma(p.b.data, p.b.pitch,
-                                                                 p.b.batch_stride, batches, bytes));
-  const int64_t unit = 128 / bytes;  // lines start on a cache line
-  if (plan.repack_a) {
-    const bool mn = p.a.mn_major && !plan.transpose_a;
-    plan.pitch_a = round_up(mn ? p.m : p.k, unit);
-    plan.stride_a = plan.pitch_a * (mn ? p.k : p.m);
-    plan.at_a = 0;
-    plan.repack_bytes = round_up(plan.stride_a * bytes * p.batches, 256);
-  }
-  if (plan.repack_b) {
-    const bool mn = p.b.mn_major && !plan.transpose_b;
-    plan.pitch_b = round_up(mn ? p.n : p.k, unit);
-    plan.stride_b = plan.pitch_b * (mn ? p.k : p.n);
-    plan.at_b = plan.repack_bytes;
-    plan.repack_bytes += round_up(plan.stride_b * bytes * p.batches, 256);
-  }
+  const bool cuda_cores = p.type_a == Type::kF32;
+  plan.a = plan_move(p.a, p.m, p.k, p.type_a, p.batches, 0);
+  plan.b = plan_move(p.b, p.n, p.k, p.type_a, p.batches, plan.a.bytes);
   const size_t one_split = static_cast<size_t>(p.m) * p.n * p.batches * 4;
   size_t room = kMostPartialBytes;
   if (!unlimited) {
-    room = std::min(room,
-                    workspace_bytes > plan.repack_bytes ? workspace_bytes - plan.repack_bytes : 0);
+    // On the CUDA cores only kernels that move nothing split K.
+    const size_t taken = cuda_cores ? 0 : plan.moved_bytes();
+    room = std::min(room, workspace_bytes > taken ? workspace_bytes - taken : 0);
   }
   const int max_splits =
       static_cast<int>(std::min<size_t>(room / one_split, tw::model::kMaxGemmSplits));
@@ -262,21 +269,28 @@ Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bo
   problem.batches = p.batches;
   problem.element_bytes = bytes;
   problem.output_bytes = type_bytes(p.type_d);
-  problem.repack_a = plan.repack_a;
-  problem.repack_b = plan.repack_b;
-  problem.a_mn = p.a.mn_major && !plan.transpose_a;
-  problem.b_mn = p.b.mn_major && !plan.transpose_b;
-  problem.transposed = plan.transpose_a || plan.transpose_b;
-  problem.straddles_a = !plan.repack_a && p.a.pitch * bytes % 128 != 0;
-  problem.straddles_b = !plan.repack_b && p.b.pitch * bytes % 128 != 0;
-  problem.cuda_cores = p.type_a == Type::kF32;
+  problem.cuda_cores = cuda_cores;
+  const bool transpose_a = plan.a.move == Move::kTranspose,
+             transpose_b = plan.b.move == Move::kTranspose;
+  if (cuda_cores) {  // the model knows what a transposition costs there
+    problem.a_mn = p.a.mn_major;
+    problem.b_mn = p.b.mn_major;
+    problem.repack_a = !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
+    problem.repack_b = !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
+    problem.may_move = unlimited || workspace_bytes >= plan.moved_bytes();
+  } else {
+    problem.a_mn = plan.a.mn_major;
+    problem.b_mn = plan.b.mn_major;
+    problem.repack_a = plan.a.move != Move::kNone;
+    problem.repack_b = plan.b.move != Move::kNone;
+    problem.transposed = transpose_a || transpose_b;
+  }
+  problem.straddles_a = !problem.repack_a && p.a.pitch * bytes % 128 != 0;
+  problem.straddles_b = !problem.repack_b && p.b.pitch * bytes % 128 != 0;
   problem.plain = p.beta == 0.0f && output_of(p.type_d) == native_output(element_of(p.type_a));
   plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
-  if (!tw::model::needs_repack(plan.choice)) {
-    plan.repack_a = plan.repack_b = false;
-    plan.repack_bytes = 0;
-  }
-  plan.at_partial = plan.repack_bytes;
+  if (!tw::model::needs_repack(plan.choice)) plan.a = plan.b = {};
+  plan.at_partial = plan.moved_bytes();
   if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
   return plan;
 }
@@ -310,40 +324,41 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   const int bytes = type_bytes(p.type_a);
   Matrix a = p.a, b = p.b;
   const int batches = static_cast<int>(p.batches);
+  struct Operand {
+    Matrix* matrix;
+    const Moved& moved;
+    int64_t mn;
+  };
+  const Operand operands[] = {{&a, plan.a, p.m}, {&b, plan.b, p.n}};
   RepackJob jobs[2];
   int count = 0;
-  auto repack = [&](Matrix* x, int64_t mn, size_t at, int64_t pitch, int64_t stride) {
+  for (const Operand& o : operands) {
+    if (o.moved.move != Move::kRepack) continue;
+    const Matrix x = *o.matrix;
     RepackJob& job = jobs[count++];
-    job.source = x->data;
-    job.destination = workspace + at;
-    job.length = x->mn_major ? mn : p.k;
-    job.count = x->mn_major ? p.k : mn;
-    job.source_pitch = x->pitch;
-    job.destination_pitch = pitch;
-    job.source_stride = x->batch_stride;
-    job.destination_stride = stride;
-    *x = {workspace + at, pitch, stride, x->mn_major};
-  };
-  if (plan.repack_a && !plan.transpose_a) repack(&a, p.m, plan.at_a, plan.pitch_a, plan.stride_a);
-  if (plan.repack_b && !plan.transpose_b) repack(&b, p.n, plan.at_b, plan.pitch_b, plan.stride_b);
+    job.source = x.data;
+    job.destination = workspace + o.moved.at;
+    job.length = x.mn_major ? o.mn : p.k;
+    job.count = x.mn_major ? p.k : o.mn;
+    job.source_pitch = x.pitch;
+    job.destination_pitch = o.moved.pitch;
+    job.source_stride = x.batch_stride;
+    job.destination_stride = o.moved.stride;
+  }
   if (count > 0) {
     const Status status =
         launched(launch_repack(jobs, count, batches, bytes, device.sm_count, stream),
                  "repacking an operand");
     if (!status) return status;
   }
-  auto transposed = [&](Matrix* x, int64_t mn, size_t at, int64_t pitch, int64_t stride) {
-    const Status status = transpose(x->data, x->pitch, workspace + at, pitch, p.k, mn, bytes,
-                                    {p.batches, x->batch_stride, stride}, stream);
-    *x = {workspace + at, pitch, stride, false};
-    return status;
-  };
-  if (plan.transpose_a) {
-    const Status status = transposed(&a, p.m, plan.at_a, plan.pitch_a, plan.stride_a);
-    if (!status) return status;
-  }
-  if (plan.transpose_b) {
-    const Status status = transposed(&b, p.n, plan.at_b, plan.pitch_b, plan.stride_b);
+  for (const Operand& o : operands) {
+    if (o.moved.move == Move::kNone) continue;
+    const Matrix x = *o.matrix;
+    *o.matrix = {workspace + o.moved.at, o.moved.pitch, o.moved.stride, o.moved.mn_major};
+    if (o.moved.move != Move::kTranspose) continue;
+    const Status status = transpose(x.data, x.pitch, workspace + o.moved.at, o.moved.pitch,
+                                    x.mn_major ? p.k : o.mn, x.mn_major ? o.mn : p.k, bytes,
+                                    {p.batches, x.batch_stride, o.moved.stride}, stream);
     if (!status) return status;
   }
   WgmmaProblem problem{};
@@ -382,8 +397,11 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   }
   Status status;
   if (p.type_a == Type::kF32) {
-    status = launched(launch_sgemm(problem, {plan.choice.bm, plan.choice.bn, 1}, schedule, stream),
-                      "the CUDA-core kernel");
+    status =
+        launched(plan.choice.kernel == tw::model::GemmKernel::kFmaTma
+                     ? launch_sgemm_tma(problem, schedule, stream)
+                     : launch_sgemm(problem, {plan.choice.bm, plan.choice.bn, 1}, schedule, stream),
+                 "the CUDA-core kernel");
   } else {
     Element element_a = element_of(p.type_a), element_b = element_of(p.type_b);
     if (plan.choice.turned) {  // D^T = B^T A^T, with B's rows on the wide side
@@ -417,8 +435,9 @@ Status gemm_workspace(const GemmArguments& g, GemmWorkspace* bytes) noexcept {
   status = read_device(&device);
   if (!status) return status;
   const Plan plan = make_plan(normalise(g), device, 0, true);
-  bytes->recommended = plan.repack_bytes + plan.partial_bytes;
-  bytes->minimum = plan.repack_bytes;
+  bytes->recommended = plan.moved_bytes() + plan.partial_bytes;
+  // fp32 has kernels that read operands as they lie.
+  bytes->minimum = g.type_a == Type::kF32 ? 0 : plan.moved_bytes();
   return {};
 }
 
@@ -433,11 +452,11 @@ Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes,
   if (p.k == 0) return launched(launch_reduce(reduction(p), device.sm_count, stream), "scaling C");
   if (device.major != 9) return unsupported("", "the kernels need compute capability 9.0 (Hopper)");
   const Plan plan = make_plan(p, device, workspace_bytes, false);
-  if (plan.repack_bytes + plan.partial_bytes > workspace_bytes) {
+  if (plan.moved_bytes() + plan.partial_bytes > workspace_bytes) {
     return {StatusCode::kWorkspaceTooSmall, "workspace_bytes",
             "smaller than gemm_workspace's minimum", 0};
   }
-  if (plan.repack_bytes + plan.partial_bytes > 0) {
+  if (plan.moved_bytes() + plan.partial_bytes > 0) {
     if (workspace == nullptr) return invalid("workspace", "null");
     if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
       return invalid("workspace", "not 256-byte aligned");

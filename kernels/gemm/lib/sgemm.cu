@@ -12,13 +12,9 @@
 // copy of 8 k x 4 rows hits 32 banks.
 //
 // Limits: the sum over k runs in order. Tested by tilewright-bench gemm --suite verify.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <algorithm>
-
 #include "common/hopper.cuh"
 #include "gemm/lib/sgemm.h"
+#include "gemm/lib/sgemm_common.cuh"
 
 namespace tw::gemm {
 namespace {
@@ -28,13 +24,7 @@ using namespace tw::gpu;
 struct SgemmParams {
   Matrix a, b;
   bool a_vector, b_vector;  // MN-major, and 16-byte copies are allowed
-  int m, n, k, k_per_split, splits, batches, tiles_m, tiles_n, raster_group;
-  float alpha, beta;
-  const void* c;
-  int64_t ld_c, stride_c;
-  void* d;
-  int64_t ld_d, stride_d;
-  Output output;
+  SgemmGrid grid;
 };
 
 template <int BM_, int BN_, int BK_, int TN_, int kWarpsM_, int kWarpsN_, int kStages_,
@@ -152,33 +142,6 @@ template <class Tile, int kRows, int kPitch, bool kMn> struct Loader {
   }
 };
 
-struct TileAt {
-  int m, n, batch, split;
-};
-__device__ __forceinline__ TileAt tile_at(const SgemmParams& p, int index) {
-  const int per_z = p.tiles_m * p.tiles_n;
-  const int z = index / per_z, r = index - z * per_z;
-  const int group = r / (p.raster_group * p.tiles_n), first = group * p.raster_group;
-  const int rows = min(p.raster_group, p.tiles_m - first);
-  const int within = r - group * p.raster_group * p.tiles_n;
-  return {first + within % rows, within / rows, z / p.splits, z % p.splits};
-}
-
-__device__ __forceinline__ float read_output(const void* c, int64_t i, Output o) {
-  if (o == Output::kF32) return static_cast<const float*>(c)[i];
-  if (o == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[i]);
-  return __half2float(static_cast<const __half*>(c)[i]);
-}
-__device__ __forceinline__ void write_output(void* d, int64_t i, Output o, float v) {
-  if (o == Output::kF32) {
-    static_cast<float*>(d)[i] = v;
-  } else if (o == Output::kBf16) {
-    static_cast<__nv_bfloat16*>(d)[i] = __float2bfloat16(v);
-  } else {
-    static_cast<__half*>(d)[i] = __float2half(v);
-  }
-}
-
 // kCount / 4 pieces of a line, kStep floats apart.
 template <int kCount, int kStep>
 __device__ __forceinline__ void load_fragment(float (&out)[kCount], uint32_t line) {
@@ -206,11 +169,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   const int lane_m = (lane >> 1) & 7, lane_n = (lane & 1) | ((lane >> 4) << 1);
   const int row0 = warp % Tile::kWarpsM * Tile::kWarpM + lane_m * 4;
   const int column0 = warp / Tile::kWarpsM * Tile::kWarpN + lane_n * 4;
-  const TileAt at = tile_at(p, static_cast<int>(blockIdx.x));
-  const int k0 = at.split * p.k_per_split, k_end = min(k0 + p.k_per_split, p.k);
+  const TileAt at = tile_at(p.grid, static_cast<int>(blockIdx.x));
+  const int k0 = at.split * p.grid.k_per_split, k_end = min(k0 + p.grid.k_per_split, p.grid.k);
   const int tiles = (k_end - k0 + BK - 1) / BK;
-  Loader<Tile, BM, kPitchA, kAMn> load_a(p.a, at.batch, at.m * BM, p.m, k0, k_end, p.a_vector);
-  Loader<Tile, BN, kPitchB, kBMn> load_b(p.b, at.batch, at.n * BN, p.n, k0, k_end, p.b_vector);
+  Loader<Tile, BM, kPitchA, kAMn> load_a(p.a, at.batch, at.m * BM, p.grid.m, k0, k_end, p.a_vector);
+  Loader<Tile, BN, kPitchB, kBMn> load_b(p.b, at.batch, at.n * BN, p.grid.n, k0, k_end, p.b_vector);
   constexpr int kBytesA = BK * kPitchA * 4;
   uint32_t write_at = stages;
   auto load_next = [&] {
@@ -275,31 +238,15 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
     }
   }
   copy_wait<0>();
-  const int64_t z = static_cast<int64_t>(at.batch) * p.splits + at.split;
-  const bool four = p.output == Output::kF32 && p.beta == 0.0f && (p.ld_d & 3) == 0 &&
-                    (p.stride_d & 3) == 0 && (reinterpret_cast<uintptr_t>(p.d) & 15) == 0;
+  const SgemmStore store(p.grid, at);
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
     const int row = at.m * BM + row0 + (i / 4) * 32 + i % 4;
-    if (row >= p.m) continue;
+    if (row >= p.grid.m) continue;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      const int column = at.n * BN + column0 + j * 4;
-      const int64_t to = z * p.stride_d + row * p.ld_d + column;
-      if (four && column + 3 < p.n) {
-        *reinterpret_cast<float4*>(static_cast<float*>(p.d) + to) =
-            make_float4(p.alpha * sum[i][j], p.alpha * sum[i][j + 1], p.alpha * sum[i][j + 2],
-                        p.alpha * sum[i][j + 3]);
-        continue;
-      }
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (column + e >= p.n) continue;
-        float v = p.alpha * sum[i][j + e];
-        if (p.beta != 0.0f)
-          v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column + e, p.output);
-        write_output(p.d, to + e, p.output, v);
-      }
+      store.four(row, at.n * BN + column0 + j * 4,
+                 {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]});
     }
   }
 }
@@ -310,7 +257,6 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
   static const cudaError_t configured = cudaFuncSetAttribute(
       sgemm<Tile, kAMn, kBMn>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
   if (configured != cudaSuccess) return configured;
-  auto div_up = [](int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); };
   SgemmParams p{};
   p.a = problem.a;
   p.b = problem.b;
@@ -319,39 +265,13 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
   };
   p.a_vector = vector(p.a);
   p.b_vector = vector(p.b);
-  p.m = problem.m;
-  p.n = problem.n;
-  p.k = problem.k;
-  p.batches = problem.batches;
-  p.k_per_split = div_up(div_up(problem.k, 32), schedule.splits) * 32;
-  p.splits = div_up(problem.k, p.k_per_split);
-  p.tiles_m = div_up(problem.m, Tile::BM);
-  p.tiles_n = div_up(problem.n, Tile::BN);
-  p.raster_group = schedule.raster_group;
-  p.alpha = problem.alpha;
-  p.beta = problem.beta;
-  p.c = problem.c;
-  p.ld_c = problem.ld_c;
-  p.stride_c = problem.stride_c;
-  p.d = problem.d;
-  p.ld_d = problem.ld_d;
-  p.stride_d = problem.stride_d;
-  p.output = problem.output;
-  const int64_t units = int64_t{p.tiles_m} * p.tiles_n * p.batches * p.splits;
-  if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(units));
-  config.blockDim = dim3(Tile::kThreads);
-  config.dynamicSmemBytes = Tile::kSharedBytes;
-  config.stream = stream;
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &attribute;
-  config.numAttrs = schedule.programmatic ? 1 : 0;
+  p.grid = sgemm_grid(problem, schedule, Tile::BM, Tile::BN);
+  SgemmLaunch launch;
+  if (!launch.configure(p.grid, Tile::kThreads, Tile::kSharedBytes, schedule, stream))
+    return cudaErrorInvalidConfiguration;
   void* arguments[] = {&p};
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(&sgemm<Tile, kAMn, kBMn>),
-                             arguments);
+  return cudaLaunchKernelExC(&launch.config,
+                             reinterpret_cast<const void*>(&sgemm<Tile, kAMn, kBMn>), arguments);
 }
 
 template <bool kAMn, bool kBMn>

@@ -19,10 +19,13 @@ struct Lines {
   Element element;
 };
 
-// A map of boxes of box_x by box_y elements in the 128-byte swizzle. False: the driver refuses, or
-// there is none. Strides that lie beyond what a map can hold (2^40 bytes) are refused by the
-// driver.
-bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y);
+enum class Swizzle { kNone, k128 };
+
+// A map of boxes of box_x by box_y elements (swizzled ones are 128 bytes wide at most). False: the
+// driver refuses, or there is none. Strides that lie beyond what a map can hold (2^40 bytes) are
+// refused by the driver.
+bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y,
+                  Swizzle swizzle = Swizzle::k128);
 
 // An operand (mn = m of A, n of B): boxes of 128 bytes by `box_lines`.
 inline bool encode_operand(CUtensorMap* map, const Matrix& x, int mn, int k, int batches,
