@@ -63,8 +63,8 @@ tidy: setup ## clang-tidy over src/ (checks: .clang-tidy)
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@run-clang-tidy-19 -quiet -p build/dev -j $(JOBS) "$(CURDIR)/src/.*\.cpp$$"
 
-clean: ## remove the build trees, but keep build/cuda (the compiler that setup fetched)
-	@find build -mindepth 1 -maxdepth 1 ! -name cuda -exec rm -rf {} + 2>/dev/null || true
+clean: ## remove the build trees, but keep build/nvcc (the compiler that setup fetched)
+	@find build -mindepth 1 -maxdepth 1 ! -name nvcc -exec rm -rf {} + 2>/dev/null || true
 
 help: ## this list
 	@grep -hE '^[a-z-]+( [a-z-]+)*:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string find_bench() {
-  if (const char* given = std::getenv("TILEWRIGHT_BENCH")) return given;
+  if (const char* given = std::getenv("TILEWRIGHT_BENCH_PROGRAM")) return given;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   // build/release/bin/tilewright and build/cuda/bench/tilewright_bench/tilewright-bench
@@ -37,12 +38,20 @@ std::string find_bench() {
 void run_bench(const std::vector<std::string>& arguments) {
   const std::string program = find_bench();
   if (program.empty()) {
+    const bool help =
+        arguments.empty() || std::ranges::find(arguments, "--help") != arguments.end();
+    if (help)
+      fmt::print(
+          "tilewright bench transpose|gemm|gemm-steps|ceilings [options]: measures the GPU "
+          "library\n"
+          "on the GPU at hand. The program behind it, tilewright-bench, lists its options "
+          "itself.\n");
     fmt::print(
-        stderr,
+        help ? stdout : stderr,
         "tilewright: tilewright-bench has not been built; on a machine with the CUDA toolkit:\n"
         "    cmake --preset cuda && cmake --build --preset cuda -j\n"
-        "  or name it in TILEWRIGHT_BENCH\n");
-    throw CLI::RuntimeError(2);
+        "  or name it in TILEWRIGHT_BENCH_PROGRAM\n");
+    throw CLI::RuntimeError(help && !arguments.empty() ? 0 : 2);
   }
   std::vector<std::string> command{program};
   command.insert(command.end(), arguments.begin(), arguments.end());

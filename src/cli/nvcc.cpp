@@ -152,8 +152,8 @@ Result<std::string> find_nvcc() {
   for (std::string folder; std::getline(path, folder, ':');)
     candidates.push_back((folder.empty() ? "." : folder) + "/nvcc");
   candidates.push_back("/usr/local/cuda/bin/nvcc");
-  candidates.push_back((command_folder().parent_path().parent_path() / "cuda/bin/nvcc")
-                           .string());  // build/<preset>/bin -> build/cuda
+  candidates.push_back((command_folder().parent_path().parent_path() / "nvcc/bin/nvcc")
+                           .string());  // build/<preset>/bin -> build/nvcc
   for (const std::string& candidate : candidates)
     if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
   return Error{.message =

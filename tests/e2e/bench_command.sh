@@ -12,14 +12,17 @@ exit 5
 END
 chmod +x "$folder/program"
 status=0
-output=$(TILEWRIGHT_BENCH=$folder/program "$command" bench gemm --sizes 1,2 --json "a b" --help) || status=$?
+output=$(TILEWRIGHT_BENCH_PROGRAM=$folder/program "$command" bench gemm --sizes 1,2 --json "a b" --help) || status=$?
 [ "$status" = 5 ] && [ "$output" = '<gemm><--sizes><1,2><--json><a b><--help>' ] || { echo "status $status: $output"; exit 1; }
 
 mkdir -p "$folder/build/release/bin"
 cp "$command" "$folder/build/release/bin/tilewright"
 status=0
-output=$(env -u TILEWRIGHT_BENCH "$folder/build/release/bin/tilewright" bench gemm 2>&1) || status=$?
+output=$(env -u TILEWRIGHT_BENCH_PROGRAM "$folder/build/release/bin/tilewright" bench gemm 2>&1) || status=$?
 [ "$status" = 2 ] && grep -q 'cmake --preset cuda' <<< "$output" || { echo "status $status: $output"; exit 1; }
 status=0
-output=$(TILEWRIGHT_BENCH=$folder/none "$command" bench gemm 2>&1) || status=$?
+output=$(env -u TILEWRIGHT_BENCH_PROGRAM "$folder/build/release/bin/tilewright" bench --help) || status=$?
+[ "$status" = 0 ] && grep -q 'cmake --preset cuda' <<< "$output" || { echo "status $status: $output"; exit 1; }
+status=0
+output=$(TILEWRIGHT_BENCH_PROGRAM=$folder/none "$command" bench gemm 2>&1) || status=$?
 [ "$status" = 2 ] && grep -q "$folder/none" <<< "$output" || { echo "status $status: $output"; exit 1; }

@@ -58,10 +58,10 @@ TILEWRIGHT_NVCC=$scratch/dangling "$scratch/tree/scripts/find_nvcc" 2>/dev/null 
 ((status == 2)) || fail "a TILEWRIGHT_NVCC that does not run gives $status"
 found=$(FAKE_RELEASE=11.8 "$scratch/tree/scripts/find_nvcc" || true)
 [[ $found != "$scratch/bin/nvcc" ]] || fail "CUDA 11 is taken"
-mkdir -p "$scratch/tree/build/cuda/bin"
-cp "$scratch/bin/nvcc" "$scratch/tree/build/cuda/bin/"
+mkdir -p "$scratch/tree/build/nvcc/bin"
+cp "$scratch/bin/nvcc" "$scratch/tree/build/nvcc/bin/"
 found=$(TILEWRIGHT_IGNORE_SYSTEM_NVCC=1 "$scratch/tree/scripts/find_nvcc" || true)
-[[ $found == "$scratch/tree/build/cuda/bin/nvcc" ]] || fail "the nvcc of build/cuda is not taken: '$found'"
+[[ $found == "$scratch/tree/build/nvcc/bin/nvcc" ]] || fail "the nvcc of build/nvcc is not taken: '$found'"
 "$scratch/tree/scripts/setup" no-such-set 2>/dev/null && fail "an unknown set is accepted"
 
 ((failures == 0)) && echo "setup: all as expected"
