@@ -2,14 +2,14 @@
 // threads, in one run; prints the JSON that bench/render_tables.py renders (kind cpu).
 //   g++ -std=c++20 -O2 -Isrc -Iinclude -o transpose_host_bench
 //       bench/cpu/transpose_host_bench.cpp src/transpose/*.cpp -ldl -lpthread
-//   transpose_host_bench [path of an OpenBLAS shared library]
+//   transpose_host_bench [--cpu-time] [path of an OpenBLAS shared library]
 // The copy is the fastest of memcpy and a streamed copy on as many threads. Medians; candidates in
-// turn.
+// turn. --cpu-time: processor time over threads instead of time, for a machine that others use too.
 #include <dlfcn.h>
 #include <immintrin.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +39,12 @@ void streamed_copy(char* out, const char* in, size_t bytes) {
   _mm_sfence();
 }
 
+double seconds(bool cpu_time) {
+  timespec t;
+  clock_gettime(cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
 double median_seconds(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return v[v.size() / 2];
@@ -62,8 +68,9 @@ using Omatcopy64 = void (*)(int, int, int64_t, int64_t, float, const float*, int
 int main(int argc, char** argv) {
   Omatcopy32 omatcopy32 = nullptr;
   Omatcopy64 omatcopy64 = nullptr;
-  if (argc > 1) {
-    if (void* library = dlopen(argv[1], RTLD_NOW)) {
+  const bool cpu_time = argc > 1 && !std::strcmp(argv[1], "--cpu-time");
+  if (const char* blas = argv[cpu_time ? 2 : 1]) {
+    if (void* library = dlopen(blas, RTLD_NOW)) {
       omatcopy32 = reinterpret_cast<Omatcopy32>(dlsym(library, "cblas_somatcopy"));
       omatcopy64 = reinterpret_cast<Omatcopy64>(dlsym(library, "scipy_cblas_somatcopy64_"));
     } else {
@@ -72,8 +79,9 @@ int main(int argc, char** argv) {
   }
   std::printf(
       "{\"schema\": 1, \"machine\": \"%s, %u hardware threads; medians of 7, candidates in "
-      "turn.\", \"cases\": [",
-      cpu_name().c_str(), std::thread::hardware_concurrency());
+      "turn%s.\", \"cases\": [",
+      cpu_name().c_str(), std::thread::hardware_concurrency(),
+      cpu_time ? "; processor time over threads, others use the machine" : "");
   bool first = true;
   for (int e : {4, 8, 16, 2, 1})
     for (int64_t n : {int64_t(8192), int64_t(8191)}) {
@@ -146,17 +154,14 @@ int main(int argc, char** argv) {
           std::fprintf(stderr, "two threads: wrong\n");
           return 1;
         }
-        std::vector<std::vector<double>> seconds(candidates.size());
+        std::vector<std::vector<double>> taken(candidates.size());
         for (int sample = 0; sample < 7; ++sample)
           for (size_t c = 0; c < candidates.size(); ++c) {
-            const auto begin = std::chrono::steady_clock::now();
+            const double begin = seconds(cpu_time);
             candidates[c].second();
-            seconds[c].push_back(
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+            taken[c].push_back((seconds(cpu_time) - begin) / (cpu_time ? threads : 1));
           }
-        auto rate = [&](size_t c) {
-          return 2.0 * double(bytes) / median_seconds(seconds[c]) * 1e-9;
-        };
+        auto rate = [&](size_t c) { return 2.0 * double(bytes) / median_seconds(taken[c]) * 1e-9; };
         std::printf(
             "%s\n {\"element_bytes\": %d, \"rows\": %lld, \"cols\": %lld, \"threads\": %d, "
             "\"tilewright\": %.2f, \"copy\": %.2f",

@@ -5,7 +5,7 @@
 // Choice (host_tile.inc): blocks are transposed in registers (AVX2 or AVX-512) into a buffer of a
 // few output rows, and leave it as whole cache lines past the caches, in panels that use up an
 // input page before they leave it and write a kilobyte or more to an output page at a visit. With
-// AVX-512, elements of 4 bytes or more and output rows that start on lines need no buffer.
+// AVX-512 (with VBMI) lines leave from registers, without a buffer.
 // Results that fit the caches go through the same blocks with normal stores. Threads take ranges of
 // columns, and of rows where there are few columns. Limits: without AVX2, plain loops in square
 // tiles.
@@ -21,13 +21,16 @@
 #include <vector>
 
 #include "tilewright/transpose.h"
+#include "transpose/host_isa.h"
 #include "transpose/transpose_plan.h"
 
 #if defined(__x86_64__)
 // GCC 12 takes the undefined registers of its own AVX-512 headers for ours.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #define TW_X86 1
@@ -64,8 +67,10 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                : kElement == 2 ? 16
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
+// Rows of a panel of lines (AVX-512). More write more of an output page at a visit, but rows whose
+// pitch is a power of two fall into few sets of the caches.
+constexpr int kLineRows[5] = {128, 128, 64, 64, 32};
 constexpr int64_t kHostBufferBytes = 256 * 1024;
-constexpr int64_t kLargestPitch = int64_t(1) << 26;  // of an output row whose offsets take 32 bits
 
 // Elements one by one, in squares that fit the first-level cache.
 template <int kElement> void copy_squares(const Matrix& m, int64_t col_begin, int64_t col_end) {
@@ -91,12 +96,12 @@ namespace avx2 {
 }
 #ifdef __clang__
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,avx512f,avx512bw,avx512vl"))), \
+#pragma clang attribute push(__attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi"))), \
                              apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx2,avx512f,avx512bw,avx512vl")
+#pragma GCC target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi")
 #endif
 #define TW_HOST_AVX512 1
 namespace avx512 {
@@ -109,17 +114,7 @@ namespace avx512 {
 #endif
 #endif
 
-enum class Isa { kPortable, kAvx2, kAvx512 };
-
-Isa host_isa() {
-#ifdef TW_X86
-  if (!__builtin_cpu_supports("avx2")) return Isa::kPortable;
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? Isa::kAvx512
-                                                                                  : Isa::kAvx2;
-#else
-  return Isa::kPortable;
-#endif
-}
+using Isa = detail::HostIsa;
 
 struct Free {
   void operator()(char* p) const { std::free(p); }
@@ -128,10 +123,18 @@ struct Free {
 template <int kElement>
 void run_columns(const Matrix& m, int64_t begin, int64_t end, bool stream, Isa isa) {
 #ifdef TW_X86
-  if constexpr (kElement >= 4) {
-    const bool lines = (reinterpret_cast<uintptr_t>(m.out) | uintptr_t(m.out_row)) % 64 == 0;
-    if (stream && lines && isa == Isa::kAvx512 && m.out_row < kLargestPitch)
-      return avx512::stream_lines<kElement>(m, begin, end);
+  if (stream && isa == Isa::kAvx512) {
+    if ((reinterpret_cast<uintptr_t>(m.out) | uintptr_t(m.out_row)) % 64 == 0)
+      return avx512::stream_lines<kElement, true>(m, begin, end, nullptr);
+    constexpr int64_t kColumns = 2048;
+    if (std::unique_ptr<char, Free> carried(
+            static_cast<char*>(std::aligned_alloc(64, size_t(kColumns) * 64)));
+        carried) {
+      for (; begin < end; begin += kColumns)
+        avx512::stream_lines<kElement, false>(m, begin, std::min(end, begin + kColumns),
+                                              carried.get());
+      return;
+    }
   }
   if (isa != Isa::kPortable) {
     const size_t bytes = 2 * kHostBufferBytes + (stream ? size_t(end - begin) * 64 : 0);
@@ -140,9 +143,8 @@ void run_columns(const Matrix& m, int64_t begin, int64_t end, bool stream, Isa i
         scratch) {
       char* const buffers[] = {scratch.get(), scratch.get() + kHostBufferBytes};
       char* carried = scratch.get() + 2 * kHostBufferBytes;
-      if (isa == Isa::kAvx512)
-        return stream ? avx512::stream_columns<kElement>(m, begin, end, buffers, carried)
-                      : avx512::store_columns<kElement>(m, begin, end, buffers[0]);
+      if (isa == Isa::kAvx512 && !stream)
+        return avx512::store_columns<kElement>(m, begin, end, buffers[0]);
       return stream ? avx2::stream_columns<kElement>(m, begin, end, buffers, carried)
                     : avx2::store_columns<kElement>(m, begin, end, buffers[0]);
     }
@@ -167,8 +169,27 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
+detail::HostIsa detail::host_isa() {
+#ifdef TW_X86
+  if (!__builtin_cpu_supports("avx2")) return Isa::kPortable;
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                 __builtin_cpu_supports("avx512vbmi")
+             ? Isa::kAvx512
+             : Isa::kAvx2;
+#else
+  return Isa::kPortable;
+#endif
+}
+
 Status transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
                       int64_t cols, int element_bytes, const Batch& batch, int threads) noexcept {
+  return detail::transpose_host_with(detail::host_isa(), in, ld_in, out, ld_out, rows, cols,
+                                     element_bytes, batch, threads);
+}
+
+Status detail::transpose_host_with(HostIsa isa, const void* in, int64_t ld_in, void* out,
+                                   int64_t ld_out, int64_t rows, int64_t cols, int element_bytes,
+                                   const Batch& batch, int threads) noexcept {
   plan::TransposeProblem p;
   p.element_bytes = element_bytes;
   p.rows = rows;
@@ -184,7 +205,6 @@ Status transpose_host(const void* in, int64_t ld_in, void* out, int64_t ld_out, 
   if (threads < 0) return {StatusCode::kInvalidArgument, "threads", "is negative", 0};
   if (rows == 0 || cols == 0 || batch.count == 0) return {};
 
-  const Isa isa = host_isa();
   const int64_t bytes = rows * cols * element_bytes;
   int64_t workers =
       threads > 0 ? threads : int64_t(std::max(1u, std::thread::hardware_concurrency()));

@@ -1,4 +1,4 @@
-// The CPU transpose against the definition: every element size, ragged shapes, leading dimensions,
+// The CPU transpose against the definition, on every instruction set that this CPU has: every element size, ragged shapes, leading dimensions,
 // batches, threads; bytes between rows stay untouched.
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tilewright/transpose.h"
+#include "transpose/host_isa.h"
 
 namespace tilewright {
 namespace {
@@ -28,11 +29,16 @@ void check(int e, int64_t rows, int64_t cols, int64_t pad_in, int64_t pad_out, i
       for (int64_t c = 0; c < cols; ++c)
         std::memcpy(want + (b * out_size + c * ld_out + r) * e,
                     in.data() + (b * in_size + r * ld_in + c) * e, size_t(e));
-  ASSERT_TRUE(transpose_host(in.data(), ld_in, to, ld_out, rows, cols, e,
-                             {count, in_size, out_size}, threads)
-                  .ok());
-  EXPECT_TRUE(out == want_store) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in
-                                 << "/" << pad_out;
+  const std::vector<char> poisoned = out;
+  for (auto isa : {detail::HostIsa::kPortable, detail::HostIsa::kAvx2, detail::HostIsa::kAvx512}) {
+    if (isa > detail::host_isa()) continue;
+    std::memcpy(out.data(), poisoned.data(), out.size());
+    ASSERT_TRUE(detail::transpose_host_with(isa, in.data(), ld_in, to, ld_out, rows, cols, e,
+                                            {count, in_size, out_size}, threads)
+                    .ok());
+    EXPECT_TRUE(out == want_store) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in
+                                   << "/" << pad_out << ", instruction set " << int(isa);
+  }
 }
 
 TEST(TransposeHost, EveryElementSizeAndShape) {
@@ -57,6 +63,9 @@ TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(4, 3000, 7, 0, 8, 130, 2);
   check(2, 1 << 21, 3, 0, 1, 1, 4);  // few columns: threads share the rows
   check(4, 3, 900001, 1, 0, 1, 2);   // and few rows
+  check(2, 70, 70001, 0, 1, 1, 1);   // more columns than lines are carried at a time
+  check(1, 63, 140001, 0, 0, 1, 1);  // no whole block of rows
+  check(1, 4200, 2100, 3, 8, 1, 1);  // output rows of 1 byte on every eighth of a line
 }
 
 TEST(TransposeHost, RefusesByName) {
