@@ -6,6 +6,9 @@
 // its uses. Values that one source line moves by the same distance, from one base to another, are
 // parts of one larger copy.
 //
+// Unoptimised code sets a bit-field by loading what surrounds it and storing it back, or loads it for
+// nothing; initcheck does not mind in local memory (Ir::unused).
+//
 // Tested by tests/checkers/planted/uninitialised.cu.
 #include <algorithm>
 #include <map>
@@ -34,14 +37,19 @@ class CopySearch {
       if (ir.dead) continue;
       for (uint32_t k = 0; k < ir.destinations; ++k)
         if (d_.registers[ir.d[k]].definitions == 1) defined_by_[ir.d[k]] = i;
-      if (ir.guard != kNoReg) used_otherwise_[ir.guard] = true;
+      if (ir.guard != kNoReg) used_otherwise_[ir.guard] = true, uses_[ir.guard].push_back(i);
+      for (uint32_t k = 0; k < ir.sources; ++k)
+        if (!ir.s[k].constant) uses_[ir.s[k].reg].push_back(i);
       for (uint32_t k = ir.kind == IrKind::store ? 1 : ir.sources; k < ir.sources; ++k)
         if (!ir.s[k].constant) stores_[ir.s[k].reg].push_back({i, k - 1});
       for (uint32_t k = 0; k < (ir.kind == IrKind::store ? 1u : ir.sources); ++k)
         if (!ir.s[k].constant) used_otherwise_[ir.s[k].reg] = true;
     }
     for (uint32_t i = 0; i < d_.code.size(); ++i)
-      if (d_.code[i].kind == IrKind::load && !d_.code[i].dead) load(i);
+      if (d_.code[i].kind == IrKind::load && !d_.code[i].dead) {
+        load(i);
+        d_.code[i].unused = unused(i);
+      }
     for (auto& [key, values] : wholes_) {
       int64_t low = INT64_MAX, high = INT64_MIN;
       for (const auto& [value, begin] : values) {
@@ -113,6 +121,39 @@ class CopySearch {
     }
   }
 
+  // The one instruction that uses what this one has put into its only destination; kNone: none, or not
+  // known.
+  uint32_t only_use(uint32_t i) const {
+    const Ir& ir = d_.code[i];
+    if (ir.destinations != 1 || defined_by_[ir.d[0]] != i) return kNone;
+    const auto uses = uses_.find(ir.d[0]);
+    return uses != uses_.end() && uses->second.size() == 1 ? uses->second[0] : kNone;
+  }
+  bool is_lane(uint32_t i, uint16_t row) const {
+    return i != kNone && d_.code[i].kind == IrKind::lane && d_.code[i].row == row &&
+           d_.code[i].guard == kNoReg;
+  }
+
+  bool unused(uint32_t i) const {
+    constexpr uint16_t kRowAnd = isa::lane_row_id<isa::And, isa::LogicRows>(isa::Group::logic);
+    const Ir& ir = d_.code[i];
+    bool any = false;
+    for (uint32_t k = 0; k < ir.destinations; ++k)
+      any = any || defined_by_[ir.d[k]] != i || uses_.count(ir.d[k]) != 0;
+    if (!any) return true;
+    const uint32_t masked = only_use(i);
+    if (!is_lane(masked, kRowAnd)) return false;
+    if (!d_.code[masked].s[0].constant && !d_.code[masked].s[1].constant) return false;
+    uint32_t last = only_use(masked);
+    if (is_lane(last, isa::kRowOr)) last = only_use(last);
+    if (last == kNone || d_.code[last].kind != IrKind::store) return false;
+    const Ir& store = d_.code[last];
+    const Address from = address(ir), to = address(store);
+    return store.elements == 1 &&
+           store.element == (ir.element == Element::s8 ? Element::u8 : ir.element) &&
+           from.root == to.root && from.offset == to.offset && block_of(i) == block_of(last);
+  }
+
   uint32_t block_of(uint32_t instruction) const {
     const auto after = std::upper_bound(d_.blocks.begin(), d_.blocks.end(), instruction,
                                         [](uint32_t i, const IrBlock& b) { return i < b.begin; });
@@ -121,6 +162,7 @@ class CopySearch {
 
   Decoding& d_;
   std::vector<uint32_t> defined_by_;  // by register: the instruction, if there is only one
+  std::unordered_map<uint32_t, std::vector<uint32_t>> uses_;  // by register: instructions
   std::vector<bool> used_otherwise_;  // by register: not only as a value to store
   std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>>
       stores_;  // by register: instruction, element

@@ -404,6 +404,7 @@ class Emitter {
     if (kind != AccessKind::atomic) {
       const Site& s = p_.sites[ir.site];
       site->used_bytes = s.function->instructions[s.instruction].used_bytes;
+      site->unused = ir.unused;
       site->copied = d_.copied[size_t(&ir - d_.code.data())];
       for (const uint32_t value : site->copied)
         follows = follows || (value != kNoCopy && p_.copied[value].local);

@@ -71,6 +71,7 @@ struct AccessSite {
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).
   uint32_t used_bytes = ~0u;
+  bool unused = false;  // loads: Ir::unused
   // By element, indices into Program::copied, or kNoCopy: a load's values that are only copied; a
   // store's that are such copies.
   std::array<uint32_t, 4> copied{kNoCopy, kNoCopy, kNoCopy, kNoCopy};

@@ -179,6 +179,7 @@ void CheckSession::initcheck(Resolved& r) {
   const bool stores_copies = site.kind == AccessKind::write && !r.cta->carried.empty();
   const bool loads_copies = site.kind == AccessKind::read && site.copied[0] != emu::kNoCopy;
   if (stores_copies && !is_local) store_copies(r, nullptr, 0);
+  if (is_local && site.unused) return;
   if (loads_copies && is_local) return load_copies(r, *written, base);
   if (loads_copies)  // these lanes hold other values now
     for (uint32_t j = 0; j < site.elements && !r.cta->carried.empty(); ++j)

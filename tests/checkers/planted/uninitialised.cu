@@ -175,6 +175,27 @@ __global__ void by_value(const int* in, int* out) {
 }
 void by_value_case() { by_value<<<1, 32>>>(indices(), device_array<int>(32)); }
 
+// Bit-fields: unoptimised code loads what surrounds them in order to store it back.
+struct Options {
+  unsigned mode : 3;
+  unsigned steps : 7;
+  unsigned char level : 8;
+  bool last : 1;
+};
+__device__ __noinline__ void set(Options* o, int mode, int steps) {
+  o->mode = mode;
+  o->steps = steps;
+  o->level = 5;
+  o->last = steps == 3;
+}
+__global__ void bit_fields(const int* in, int* out) {
+  Options o[2];
+  set(&o[0], in[0], in[9]);
+  set(&o[1], in[0], in[10]);
+  out[threadIdx.x] = int(o[in[8 + threadIdx.x % 2] & 1].steps);
+}
+void bit_fields_case() { bit_fields<<<1, 32>>>(indices(), device_array<int>(32)); }
+
 // A tile of structs.
 struct Particle {
   char kind;
@@ -216,6 +237,7 @@ int program(const char* only) {
                     {"columns", columns_case},
                     {"switched", switched_case},
                     {"by_value", by_value_case},
+                    {"bit_fields", bit_fields_case},
                     {"particles", particles_case}},
                    only);
 }
