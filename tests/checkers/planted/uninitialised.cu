@@ -179,14 +179,10 @@ void by_value_case() { by_value<<<1, 32>>>(indices(), device_array<int>(32)); }
 struct Options {
   unsigned mode : 3;
   unsigned steps : 7;
-  unsigned char level : 8;
-  bool last : 1;
 };
 __device__ __noinline__ void set(Options* o, int mode, int steps) {
   o->mode = mode;
   o->steps = steps;
-  o->level = 5;
-  o->last = steps == 3;
 }
 __global__ void bit_fields(const int* in, int* out) {
   Options o[2];
