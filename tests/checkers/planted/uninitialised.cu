@@ -180,7 +180,7 @@ struct Options {
   unsigned mode : 3;
   unsigned steps : 7;
 };
-__device__ __noinline__ void set(Options* o, int mode, int steps) {
+__device__ void set(Options* o, int mode, int steps) {
   o->mode = mode;
   o->steps = steps;
 }
