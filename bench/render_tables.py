@@ -57,6 +57,9 @@ def key(case):
     return " ".join(case[k] for k in ("type", "rows", "cols", "ld_in", "ld_out", "batch"))
 
 
+UNMEASURED_RULE = "\\* An older rule's kernel; today's rule takes another, not measured."
+
+
 def transpose_table(name, data):
     torch = pytorch(name)
     rows = ["| bytes | matrix | ours | copy | of copy | overlapped copy | geam | textbook | PyTorch |",

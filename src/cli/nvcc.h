@@ -8,7 +8,7 @@
 // lies in $TILEWRIGHT_CACHE, $XDG_CACHE_HOME/tilewright, or `cache` beside the command's bin/ folder
 // if that can be written, or else ~/.cache/tilewright.
 //
-// nvcc is looked for in $TILEWRIGHT_NVCC, $PATH, /usr/local/cuda/bin, and the build tree's cuda/bin
+// nvcc is looked for in $TILEWRIGHT_NVCC, $PATH, /usr/local/cuda/bin, and the build tree's nvcc/bin
 // (set-up's). Tested by tests/unit/cli/nvcc_test.cpp and tests/e2e.
 #pragma once
 

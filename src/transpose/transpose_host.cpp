@@ -69,7 +69,7 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
 // Rows of a panel of lines (AVX-512). More write more of an output page at a visit, but rows whose
 // pitch is a power of two fall into few sets of the caches.
-constexpr int kLineRows[5] = {128, 128, 64, 64, 32};
+constexpr int kLineRows[5] = {128, 128, 64, 64, 16};
 constexpr int64_t kHostBufferBytes = 256 * 1024;
 
 // Elements one by one, in squares that fit the first-level cache.
