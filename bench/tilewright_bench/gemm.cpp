@@ -17,10 +17,8 @@
 #include <memory>
 
 #include "frame.h"
-#include "gemm/lib/sgemm.h"
-#include "gemm/lib/wgmma_launch.h"
 #include "gemm_cases.h"
-#include "model/gemm_model.h"
+#include "gemm_forced.h"
 
 namespace tilewright::bench {
 namespace {
@@ -34,14 +32,6 @@ namespace {
       std::exit(3);                                                                    \
     }                                                                                  \
   } while (0)
-
-struct GemmCase {
-  int64_t m, n, k;
-  const TypeInfo* type;
-  bool transpose_a, transpose_b;
-  int64_t batches = 1;
-  const char* note = "";
-};
 
 std::string layout_name(const GemmCase& c) {
   return std::string(c.transpose_a ? "t" : "n") + (c.transpose_b ? "t" : "n");
@@ -157,160 +147,6 @@ double row_error(const GemmArguments& g, std::string* problem) {
     *problem = text;
   }
   return relative;
-}
-
-// Every tile, cluster and (for one split) raster that could run the case, launched past the
-// library's choice.
-struct ForcedKernel {
-  std::string name;
-  double predicted_us;
-};
-std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, const GemmArguments& g,
-                                             const RotatingBuffers& a, const RotatingBuffers& b,
-                                             const RotatingBuffers& d,
-                                             std::vector<Candidate>* out) {
-  using namespace tw::gemm;
-  std::vector<ForcedKernel> forced;
-  tw::model::GemmProblem problem;
-  problem.m = c.m, problem.n = c.n, problem.k = c.k, problem.batches = c.batches;
-  problem.element_bytes = c.type->bytes;
-  problem.output_bytes = type_info(g.type_d).bytes;
-  problem.cuda_cores = c.type->type == Type::kF32;
-  const bool a_mn = c.transpose_a, b_mn = !c.transpose_b;
-  problem.a_mn = a_mn, problem.b_mn = b_mn;
-  problem.straddles_a = g.ld_a * c.type->bytes % 128 != 0;
-  problem.straddles_b = g.ld_b * c.type->bytes % 128 != 0;
-  const tw::model::GemmMachine machine;
-  auto add = [&](const tw::model::GemmCandidate& predicted, int raster, auto launch) {
-    WgmmaSchedule schedule;
-    schedule.cluster = predicted.cluster;
-    schedule.shares_a = predicted.shares_a;
-    schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
-    schedule.k_cluster = predicted.k_cluster;
-    schedule.programmatic = true;
-    char name[64];
-    std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d", predicted.bm, predicted.bn,
-                  predicted.kernel == tw::model::GemmKernel::kGather   ? " gather"
-                  : predicted.kernel == tw::model::GemmKernel::kFmaTma ? " TMA"
-                  : predicted.ping_pong                                ? " turns"
-                                                                       : "",
-                  predicted.shares_a ? "a" : "c", predicted.cluster,
-                  predicted.k_cluster * predicted.groups, schedule.raster_group,
-                  predicted.resident);
-    forced.push_back({name, predicted.total_us});
-    out->push_back({name,
-                    [=, &a, &b, &d](int slot, cudaStream_t stream) {
-                      WgmmaProblem p{};
-                      p.m = int(c.m), p.n = int(c.n), p.k = int(c.k), p.batches = int(c.batches);
-                      p.a = {a[slot], g.ld_a, g.stride_a, a_mn};
-                      p.b = {b[slot], g.ld_b, g.stride_b, b_mn};
-                      p.d = d[slot];
-                      p.ld_d = g.ld_d, p.stride_d = g.stride_d;
-                      p.output = g.type_d == Type::kF32
-                                     ? Output::kF32
-                                     : (g.type_d == Type::kBf16 ? Output::kBf16 : Output::kF16);
-                      p.alpha = 1;
-                      TW_CUDA(launch(p, schedule, stream));
-                    },
-                    nullptr});
-  };
-  if (problem.cuda_cores) {
-    for (const tw::model::GemmTile& tile : tw::model::kCudaCoreTiles) {
-      for (int raster : {8, 16})
-        add(predict_gemm(problem, machine, tile, 1, 1, 1), raster,
-            [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-              return launch_sgemm(p, tile, s, stream);
-            });
-    }
-    if (a_mn && b_mn && !ragged) {
-      for (int raster : {4, 8, 16})
-        add(predict_sgemm_tma(problem, machine), raster,
-            [](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-              return launch_sgemm_tma(p, s, stream);
-            });
-    }
-    return forced;
-  }
-  int count = 0;
-  const WgmmaKernel* all = wgmma_kernels(&count);
-  for (int i = 0; i < count; ++i) {
-    const WgmmaKernel* kernel = &all[i];
-    if (static_cast<int>(kernel->element_a) != static_cast<int>(c.type->type) ||
-        kernel->element_a != kernel->element_b) {
-      continue;
-    }
-    const bool gather = kernel->kernel == tw::model::GemmKernel::kGather;
-    if (ragged && !gather) continue;  // TMA does not take it
-    if (kernel->kernel == tw::model::GemmKernel::kNarrow) {
-      for (bool turned : {false, true}) {
-        const int64_t wide = turned ? c.n : c.m, narrow = turned ? c.m : c.n;
-        if (narrow > kernel->bn || kernel->a_mn != (turned ? b_mn : a_mn) ||
-            kernel->b_mn != (turned ? a_mn : b_mn) ||
-            (kernel->bn > 16 && narrow <= kernel->bn / 4)) {
-          continue;
-        }
-        auto launch = [kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s,
-                                       cudaStream_t stream) {
-          WgmmaProblem q = p;
-          if (turned) {
-            std::swap(q.a, q.b);
-            std::swap(q.m, q.n);
-            q.transposed = true;
-          }
-          return launch_wgmma(*kernel, q, s, stream);
-        };
-        const int64_t tiles = (wide + 127) / 128, blocks = (c.k * c.type->bytes + 127) / 128;
-        for (int k_cluster = 1; k_cluster <= 8; ++k_cluster) {
-          const int64_t chunk = (blocks + k_cluster - 1) / k_cluster;
-          if (k_cluster > 1 &&
-              (tiles * k_cluster > 264 || (blocks + chunk - 1) / chunk != k_cluster))
-            continue;
-          auto candidate = predict_narrow(problem, machine, turned, k_cluster);
-          candidate.bn = kernel->bn;
-          add(candidate, 1, launch);
-        }
-      }
-      continue;
-    }
-    if (kernel->a_mn != a_mn || kernel->b_mn != b_mn) continue;
-    auto launch = [kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-      return launch_wgmma(*kernel, p, s, stream);
-    };
-    const int64_t tiles =
-        (c.m + kernel->bm - 1) / kernel->bm * ((c.n + kernel->bn - 1) / kernel->bn) * c.batches;
-    if (gather) {
-      if (tiles * c.k <= 1024 * 1024)
-        add(predict_gather(problem, machine, kernel->threads / 128), 0, launch);
-      continue;
-    }
-    const tw::model::GemmTile tile{kernel->bm, kernel->bn, kernel->resident, kernel->ping_pong};
-    auto predict = [&](int cluster, int k_cluster) {
-      return predict_gemm(problem, machine, tile, cluster, k_cluster, 1);
-    };
-    const int64_t slots = 132 * kernel->resident;
-    if (problem.k >= 1024 && tiles <= slots && !kernel->ping_pong) {
-      for (int k_cluster = 2; k_cluster <= 8; ++k_cluster) {
-        const int64_t blocks = (c.k * c.type->bytes + 127) / 128,
-                      chunk = (blocks + k_cluster - 1) / k_cluster;
-        if (tiles * k_cluster <= 2 * slots && (blocks + chunk - 1) / chunk == k_cluster)
-          add(predict(1, k_cluster), 0, launch);
-      }
-    }
-    if (c.m * c.n > 4096 * 4096 && kernel->bm * kernel->bn < 128 * 192 && !kernel->ping_pong)
-      continue;
-    if (c.m <= kernel->bm && !kernel->ping_pong) {
-      for (int cluster : tw::model::kSharingAClusters)
-        add(predict_gemm(problem, machine, tile, cluster, 1, 1, true), 0, launch);
-    }
-    for (int cluster : {1, 2}) {
-      add(predict(cluster, 1), 0, launch);
-      if (kernel->bn >= 128 && kernel->bm == 128 && tiles > slots) {
-        add(predict(cluster, 1), 4, launch);
-        add(predict(cluster, 1), 32 / cluster, launch);
-      }
-    }
-  }
-  return forced;
 }
 
 void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle, void* workspace,
@@ -439,7 +275,7 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     }
   }
   std::vector<ForcedKernel> forced;
-  if (options.suite == "tiles") forced = add_forced_kernels(c, ragged, g, a, b, d, &candidates);
+  if (options.suite == "tiles") forced = add_forced_kernels(c, ragged, g, {a, b, d}, &candidates);
   measure(out, candidates, options);
   double ours = 0, best = 0, first = 0;
   for (const Outcome& o : out.outcomes) {

@@ -380,7 +380,7 @@ GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, b
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
   // The ring of a CTA, of which the wide operand's 128 lines are bound for DRAM.
-  const int64_t stages = (233472 / c.resident - 1280) / ((c.bm + c.bn) * 128);
+  const int64_t stages = narrow_stages(c.bn);
   const int64_t ctas = std::min(clusters, slots) * k_cluster;
   const double ring = static_cast<double>(std::min(stages, blocks) * c.bm * 128);
   double reach = dram_reach(machine, ctas, ring, static_cast<double>(c.bn) / (c.bm + c.bn),
@@ -399,7 +399,7 @@ GemmCandidate predict_gather(const GemmProblem& p, const GemmMachine& machine, i
   c.kernel = GemmKernel::kGather;
   c.bm = c.bn = 64;
   c.groups = groups;
-  c.resident = groups > 1 ? 1 : (p.element_bytes == 1 ? 3 : 4);
+  c.resident = gather_resident(groups, p.element_bytes);
   const int64_t ctas = div_up(p.m, c.bm) * div_up(p.n, c.bn) * p.batches;
   const int64_t slots = int64_t{machine.sm_count} * c.resident;
   c.waves = static_cast<int>(div_up(ctas, slots));

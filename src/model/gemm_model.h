@@ -131,7 +131,21 @@ constexpr GemmTile kGemmTiles[] = {
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;
 constexpr int kNarrowResident = 2;
+// Stages of its ring: 228 KiB an SM, of which each CTA has 1 KiB reserved and 256 bytes of barriers.
+constexpr int narrow_stages(int bn) {
+  return (233472 / kNarrowResident - 1280) / ((kNarrowWide + bn) * 128);
+}
 constexpr int kGatherGroups[] = {1, 2, 4};
+// CTAs of the gathering kernel that an SM's registers hold.
+constexpr int gather_resident(int groups, int element_bytes) {
+  return groups > 1 ? 1 : (element_bytes == 1 ? 3 : 4);
+}
+constexpr bool is_gemm_tile(int bm, int bn, int resident, bool ping_pong) {
+  for (const GemmTile& t : kGemmTiles) {
+    if (t.bm == bm && t.bn == bn && t.resident == resident && t.ping_pong == ping_pong) return true;
+  }
+  return false;
+}
 constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
 constexpr GemmTile kCudaCoreTmaTile = {128, 256};
 constexpr int kGemmClusters[] = {1, 2};

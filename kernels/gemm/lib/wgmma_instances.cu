@@ -61,6 +61,7 @@ template <class Tile> WgmmaKernel facts(GemmKernel kind, int bm, int bn, int sta
 template <int BM, int BN, int kResident = 1, bool kPingPong = false> WgmmaKernel row() {
   using Tile = WgmmaTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BM, BN, kAMn,
                          kBMn, kResident, kPingPong>;
+  static_assert(model::is_gemm_tile(BM, BN, kResident, kPingPong), "the model would not know it");
   WgmmaKernel k = facts<Tile>(GemmKernel::kTiled, BM, BN, Tile::kStages);
   k.ping_pong = kPingPong;
   k.functions[static_cast<int>(Epilogue::kBulk)] = tiled<Tile, Epilogue::kBulk>();
@@ -79,6 +80,9 @@ template <int BM, int BN, int kResident = 1, bool kPingPong = false> WgmmaKernel
 template <int BX> WgmmaKernel narrow_row() {
   using Tile =
       NarrowTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, BX, kAMn, kBMn>;
+  static_assert(Tile::BW == model::kNarrowWide && Tile::kResident == model::kNarrowResident &&
+                    Tile::kStages == model::narrow_stages(BX),
+                "the model predicts this kernel");
   WgmmaKernel k = facts<Tile>(GemmKernel::kNarrow, Tile::BW, BX, Tile::kStages);
   k.functions[static_cast<int>(Epilogue::kElements)] =
       prepared(reinterpret_cast<const void*>(&narrow_gemm<Tile, true>), Tile::kSharedBytes);
@@ -90,6 +94,8 @@ template <int BX> WgmmaKernel narrow_row() {
 template <int kGroups> WgmmaKernel gather_row() {
   using Tile =
       GatherTile<ElementType<kElementA>::Type, ElementType<kElementB>::Type, kAMn, kBMn, kGroups>;
+  static_assert(Tile::kResident == model::gather_resident(kGroups, element_bytes(kElementA)),
+                "the model predicts this kernel");
   WgmmaKernel k = facts<Tile>(GemmKernel::kGather, Tile::BM, Tile::BN, 1);
   auto with = [&](Epilogue e, const void* function) {
     k.functions[static_cast<int>(e)] = prepared(function, Tile::kSharedBytes);

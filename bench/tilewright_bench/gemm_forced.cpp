@@ -1,0 +1,217 @@
+// See gemm_forced.h.
+#include "gemm_forced.h"
+
+#include <cstdio>
+#include <functional>
+#include <utility>
+
+#include "gemm/lib/sgemm.h"
+#include "gemm/lib/wgmma_launch.h"
+#include "model/gemm_model.h"
+
+namespace tilewright::bench {
+namespace {
+
+using namespace tw::gemm;
+using tw::model::GemmCandidate;
+using tw::model::GemmKernel;
+using tw::model::GemmTile;
+
+using Launch = std::function<cudaError_t(const WgmmaProblem&, const WgmmaSchedule&, cudaStream_t)>;
+
+int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whether K in this many equal parts leaves none empty.
+bool splits_evenly(int64_t blocks, int parts) {
+  return div_up(blocks, div_up(blocks, parts)) == parts;
+}
+
+std::string name_of(const GemmCandidate& c, int raster) {
+  char name[64];
+  std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d", c.bm, c.bn,
+                c.kernel == GemmKernel::kGather   ? " gather"
+                : c.kernel == GemmKernel::kFmaTma ? " TMA"
+                : c.ping_pong                     ? " turns"
+                                                  : "",
+                c.shares_a ? "a" : "c", c.cluster, c.k_cluster * c.groups, raster, c.resident);
+  return name;
+}
+
+class Forced {
+ public:
+  Forced(const GemmCase& c, bool ragged, const GemmArguments& g, GemmBuffers buffers,
+         std::vector<Candidate>* out)
+      : case_(c), ragged_(ragged), arguments_(g), buffers_(buffers), out_(out) {
+    const int bytes = c.type->bytes;
+    problem_.m = c.m, problem_.n = c.n, problem_.k = c.k, problem_.batches = c.batches;
+    problem_.element_bytes = bytes;
+    problem_.output_bytes = type_info(g.type_d).bytes;
+    problem_.cuda_cores = c.type->type == Type::kF32;
+    problem_.a_mn = c.transpose_a, problem_.b_mn = !c.transpose_b;
+    problem_.straddles_a = g.ld_a * bytes % 128 != 0;
+    problem_.straddles_b = g.ld_b * bytes % 128 != 0;
+    blocks_ = div_up(c.k * bytes, 128);
+  }
+
+  std::vector<ForcedKernel> all() {
+    if (problem_.cuda_cores) {
+      add_cuda_cores();
+      return forced_;
+    }
+    int count = 0;
+    const WgmmaKernel* kernels = wgmma_kernels(&count);
+    for (int i = 0; i < count; ++i) {
+      const WgmmaKernel& kernel = kernels[i];
+      if (static_cast<int>(kernel.element_a) != static_cast<int>(case_.type->type) ||
+          kernel.element_a != kernel.element_b) {
+        continue;
+      }
+      switch (kernel.kernel) {
+        case GemmKernel::kGather: add_gather(kernel); break;
+        case GemmKernel::kNarrow: add_narrow(kernel); break;
+        default: add_tiled(kernel);
+      }
+    }
+    return forced_;
+  }
+
+ private:
+  // `raster` 0: the model's.
+  void add(const GemmCandidate& predicted, int raster, const Launch& launch) {
+    WgmmaSchedule schedule;
+    schedule.cluster = predicted.cluster;
+    schedule.shares_a = predicted.shares_a;
+    schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
+    schedule.k_cluster = predicted.k_cluster;
+    schedule.programmatic = true;
+    const std::string name = name_of(predicted, schedule.raster_group);
+    forced_.push_back({name, predicted.total_us});
+    auto run = [launch, schedule, c = case_, g = arguments_, buffers = buffers_](
+                   int slot, cudaStream_t stream) {
+      WgmmaProblem p{};
+      p.m = int(c.m), p.n = int(c.n), p.k = int(c.k), p.batches = int(c.batches);
+      p.a = {buffers.a[slot], g.ld_a, g.stride_a, c.transpose_a};
+      p.b = {buffers.b[slot], g.ld_b, g.stride_b, !c.transpose_b};
+      p.d = buffers.d[slot];
+      p.ld_d = g.ld_d, p.stride_d = g.stride_d;
+      p.output = g.type_d == Type::kF32 ? Output::kF32
+                                        : (g.type_d == Type::kBf16 ? Output::kBf16 : Output::kF16);
+      p.alpha = 1;
+      TW_CUDA(launch(p, schedule, stream));
+    };
+    out_->push_back({name, run, nullptr});
+  }
+
+  void add_cuda_cores() {
+    for (const GemmTile& tile : tw::model::kCudaCoreTiles) {
+      for (int raster : {8, 16})
+        add(predict_gemm(problem_, machine_, tile, 1, 1, 1), raster,
+            [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+              return launch_sgemm(p, tile, s, stream);
+            });
+    }
+    if (!problem_.a_mn || !problem_.b_mn || ragged_) return;
+    for (int raster : {4, 8, 16})
+      add(predict_sgemm_tma(problem_, machine_), raster,
+          [](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+            return launch_sgemm_tma(p, s, stream);
+          });
+  }
+
+  bool has_layout(const WgmmaKernel& kernel) const {
+    return kernel.a_mn == problem_.a_mn && kernel.b_mn == problem_.b_mn;
+  }
+  static Launch launch_of(const WgmmaKernel& kernel) {
+    return [&kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+      return launch_wgmma(kernel, p, s, stream);
+    };
+  }
+  int64_t tiles(const WgmmaKernel& kernel) const {
+    return div_up(case_.m, kernel.bm) * div_up(case_.n, kernel.bn) * case_.batches;
+  }
+
+  void add_gather(const WgmmaKernel& kernel) {
+    if (!has_layout(kernel) || tiles(kernel) * case_.k > 1024 * 1024) return;
+    add(predict_gather(problem_, machine_, kernel.threads / 128), 0, launch_of(kernel));
+  }
+
+  void add_narrow(const WgmmaKernel& kernel) {
+    if (ragged_) return;  // TMA does not take it
+    for (bool turned : {false, true}) {
+      const int64_t wide = turned ? case_.n : case_.m, narrow = turned ? case_.m : case_.n;
+      const bool wide_mn = turned ? problem_.b_mn : problem_.a_mn,
+                 narrow_mn = turned ? problem_.a_mn : problem_.b_mn;
+      if (narrow > kernel.bn || kernel.a_mn != wide_mn || kernel.b_mn != narrow_mn ||
+          (kernel.bn > 16 && narrow <= kernel.bn / 4)) {
+        continue;
+      }
+      auto launch = [&kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s,
+                                      cudaStream_t stream) {
+        WgmmaProblem q = p;
+        if (turned) {
+          std::swap(q.a, q.b);
+          std::swap(q.m, q.n);
+          q.transposed = true;
+        }
+        return launch_wgmma(kernel, q, s, stream);
+      };
+      const int64_t slots = int64_t{machine_.sm_count} * kernel.resident;
+      for (int k_cluster = 1; k_cluster <= tw::model::kMostKCluster; ++k_cluster) {
+        if (k_cluster > 1 &&
+            (div_up(wide, kernel.bm) * k_cluster > slots || !splits_evenly(blocks_, k_cluster)))
+          continue;
+        GemmCandidate candidate = predict_narrow(problem_, machine_, turned, k_cluster);
+        candidate.bn = kernel.bn;
+        add(candidate, 1, launch);
+      }
+    }
+  }
+
+  void add_tiled(const WgmmaKernel& kernel) {
+    if (ragged_ || !has_layout(kernel)) return;
+    const Launch launch = launch_of(kernel);
+    const GemmTile tile{kernel.bm, kernel.bn, kernel.resident, kernel.ping_pong};
+    auto predict = [&](int cluster, int k_cluster) {
+      return predict_gemm(problem_, machine_, tile, cluster, k_cluster, 1);
+    };
+    const int64_t slots = int64_t{machine_.sm_count} * kernel.resident, count = tiles(kernel);
+    if (case_.k >= 1024 && count <= slots && !kernel.ping_pong) {
+      for (int k_cluster = 2; k_cluster <= tw::model::kMostKCluster; ++k_cluster) {
+        if (count * k_cluster <= 2 * slots && splits_evenly(blocks_, k_cluster))
+          add(predict(1, k_cluster), 0, launch);
+      }
+    }
+    const bool small_tile = kernel.bm * kernel.bn < 128 * 192 && !kernel.ping_pong;
+    if (case_.m * case_.n > 4096 * 4096 && small_tile) return;
+    if (case_.m <= kernel.bm && !kernel.ping_pong) {
+      for (int cluster : tw::model::kSharingAClusters)
+        add(predict_gemm(problem_, machine_, tile, cluster, 1, 1, true), 0, launch);
+    }
+    for (int cluster : tw::model::kGemmClusters) {
+      add(predict(cluster, 1), 0, launch);
+      if (kernel.bn >= 128 && kernel.bm == 128 && count > slots) {
+        add(predict(cluster, 1), 4, launch);
+        add(predict(cluster, 1), 32 / cluster, launch);
+      }
+    }
+  }
+
+  const GemmCase& case_;
+  bool ragged_;
+  const GemmArguments& arguments_;
+  GemmBuffers buffers_;
+  std::vector<Candidate>* out_;
+  tw::model::GemmProblem problem_;
+  tw::model::GemmMachine machine_;
+  int64_t blocks_ = 0;
+  std::vector<ForcedKernel> forced_;
+};
+
+}  // namespace
+
+std::vector<ForcedKernel> add_forced_kernels(const GemmCase& c, bool ragged, const GemmArguments& g,
+                                             GemmBuffers buffers, std::vector<Candidate>* out) {
+  return Forced(c, ragged, g, buffers, out).all();
+}
+
+}  // namespace tilewright::bench
