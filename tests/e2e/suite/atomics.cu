@@ -23,7 +23,7 @@ __device__ void apply(Cells* c, unsigned i, unsigned* seen) {
       atomicOr(&c->any64, 1ull << (i % 60)), atomicXor(&c->odd64, u64(i) << 33);
   atomicMax(&c->high64, u64(i) << 40), atomicMin(&c->low64, -((long long)i << 35));
   atomicAdd(&c->sum, 0.25f), atomicAdd(&c->sum_d, i * 0.5);
-  unsigned old = c->swapped, expected;
+  unsigned old = *static_cast<volatile unsigned*>(&c->swapped), expected;
   do expected = old;
   while ((old = atomicCAS(&c->swapped, expected, expected + i)) != expected);
   seen[atomicAdd(&c->tickets, 1)] = 1;
