@@ -9,6 +9,7 @@
 
 #include "emu/lowering.h"
 #include "isa/lane_rows.h"
+#include "isa/operand_types.h"
 
 namespace tw::emu {
 namespace {
@@ -116,6 +117,9 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
   const size_t n = in.operands.size();
   if (n != 3 && n != 4)
     return error_at(in, fmt::format("'{}' takes two or three sources", in.spelling()));
+  if (product)
+    if (const std::string problem = isa::vmad_negation(in, match); !problem.empty())
+      return error_at(in, problem);
   // Its elements: of the destination, of a and b.
   std::optional<Part> parts[3];
   Source sources[3];
@@ -127,7 +131,7 @@ Status Lowering::scalar_video(Instance& f, const ptx::Instruction& in, const isa
       return error_at(in, fmt::format("'.{}' selects no part of a 32-bit register", selector));
     if (i < 3) parts[i] = part;
     if (i == 0) continue;
-    if (product && !match.mods[Field::carry_out]) o.minus = false;  // video_product looks at it
+    if (product) o.minus = false;  // video_product looks at it
     Result<Source> s = source(f, in, o, 4, Type::u32);
     if (!s.ok()) return s.error();
     sources[i - 1] = *s;

@@ -260,6 +260,21 @@ class Check {
 
 }  // namespace
 
+std::string vmad_negation(const ptx::Instruction& instruction, const Match& match) {
+  bool minus[3] = {};
+  for (size_t i = 0; i < 3 && i + 1 < instruction.operands.size(); ++i)
+    minus[i] = instruction.operands[i + 1].minus;
+  if (match.mods[Field::carry_out] && (minus[0] || minus[1] || minus[2]))
+    return fmt::format("'{}' takes no negated register: .po and negation exclude each other",
+                       instruction.spelling());
+  if (minus[0] != minus[1] && minus[2])
+    return fmt::format(
+        "'{}' negates either its product or its third source: negate one before, "
+        "with neg",
+        instruction.spelling());
+  return "";
+}
+
 Status check_operand_types(const ptx::Instruction& instruction, const Match& match,
                            const ptx::Function& function, const std::string& file) {
   const RowInfo& info = row_info(match.row);
@@ -270,6 +285,9 @@ Status check_operand_types(const ptx::Instruction& instruction, const Match& mat
     takes = takes.substr(0, optional) + (there ? takes.substr(optional + 1, 1) : "") +
             takes.substr(optional + 3);
   }
+  if (info.opcode() == "vmad")
+    if (const std::string problem = vmad_negation(instruction, match); !problem.empty())
+      return Error{problem, file, instruction.line, instruction.column};
   const Check check(instruction, match, function);
   for (size_t i = 0; i < instruction.operands.size(); ++i) {
     if (!takes.empty() && i >= takes.size()) break;

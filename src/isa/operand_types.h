@@ -24,4 +24,8 @@ namespace tw::isa {
 Status check_operand_types(const ptx::Instruction& instruction, const Match& match,
                            const ptx::Function& function, const std::string& file);
 
+// Whether the operands of a vmad are negated as it may be: one of the product's or the sum's third,
+// none with .po (manual, vmad). Empty, or what is wrong.
+std::string vmad_negation(const ptx::Instruction& instruction, const Match& match);
+
 }  // namespace tw::isa

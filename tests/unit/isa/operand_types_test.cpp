@@ -77,7 +77,8 @@ TEST(OperandTypes, RowsSayWhatTheirOperandsAre) {
                            "bar.red.and.pred %p0, 1, 64, %p1",
                            "mov.b64 %rd0, {%f1, 0f3F800000}",
                            "mov.v2.u32 {%r0, %sr0}, {%ur1, 2}",
-                           "vmad.s32.s32.s32 %r0, -%r1, %r2, %r3"})
+                           "vmad.s32.s32.s32 %r0, -%r1, %r2, %r3",
+                           "vmad.s32.s32.s32 %r0, -%r1, -%r2, -%r3"})
     EXPECT_EQ(problem(text), "") << text;
   for (const char* text : {"shl.b32 %r0, %r1, %rd2",
                            "shl.b32 %r0, %r1, %hh2",
@@ -107,6 +108,8 @@ TEST(OperandTypes, RowsSayWhatTheirOperandsAre) {
                            "bar.red.and.pred %p0, 1, %r1",
                            "mov.b64 %rd0, {%h1, %r2}",
                            "add.s32 %r0, -%r1, %r2",
+                           "vmad.s32.s32.s32 %r0, -%r1, %r2, -%r3",
+                           "vmad.s32.s32.s32.po %r0, %r1, %r2, -%r3",
                            "lop3.b32 %r0, %r1, %r2, %r3, %r1"})
     EXPECT_NE(problem(text), "") << text;
 }
