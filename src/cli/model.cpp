@@ -53,7 +53,7 @@ void add_roofline(CLI::App& model) {
   CLI::App* c = model.add_subcommand("roofline",
                                      "Roofs and ridge points of a GPU; the bound at an intensity");
   add_gpu(c, q->gpu);
-  c->add_option("--pipe", q->pipe, "Fp32, fp64, fp16, tf32, fp16-tensor, bf16 or fp8")
+  c->add_option("--pipe", q->pipe, "The pipe: fp32, fp64, fp16, tf32, fp16-tensor, bf16 or fp8")
       ->capture_default_str();
   c->add_flag("--measured", q->measured, "Measured ceilings where there are any");
   c->add_option("--intensity", q->intensity, "FLOP per byte of DRAM traffic")
@@ -76,11 +76,11 @@ void add_banks(CLI::App& model) {
       model.add_subcommand("banks", "Shared-memory bank conflicts of a row or column access");
   c->add_option("--array", q->array, "Rows x columns of the tile")->capture_default_str();
   c->add_option("--element", q->element, "Bytes per element")->capture_default_str();
-  c->add_option("--access", q->access, "Row or column")->capture_default_str();
+  c->add_option("--access", q->access, "The direction: row or column")->capture_default_str();
   c->add_option("--vector", q->vector, "Elements per lane in one access (float4: 4)")
       ->capture_default_str();
   c->add_option("--pad", q->pad, "Unused elements after each row")->capture_default_str();
-  c->add_option("--swizzle", q->swizzle, "None or xor")->capture_default_str();
+  c->add_option("--swizzle", q->swizzle, "The swizzle: none or xor")->capture_default_str();
   c->add_flag("--store", q->store, "A store instead of a load");
   c->add_option("--position", q->position, "The column (row) to show; without it the worst one")
       ->check(CLI::NonNegativeNumber);

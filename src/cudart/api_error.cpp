@@ -9,7 +9,7 @@ namespace {
 
 void asked(cudaError_t last, int code) {
   if (last == cudaSuccess) return;
-  if (last == cudaErrorNotSupported) refusal_was_asked_for();
+  refusal_was_asked_for();
   if (HostObserver* observer = host_observer()) observer->error_asked(code);
 }
 

@@ -2,6 +2,7 @@
 // `<<<>>>`.
 #include "cudart/api.h"
 #include "cudart/launch.h"
+#include "cudart/refused_launch.h"
 
 using namespace tw::cudart;
 
@@ -64,6 +65,7 @@ TW_CUDA_EXPORT cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, s
   *shared_bytes = top.shared_bytes;
   *static_cast<cudaStream_t*>(stream) = top.stream;
   call_configurations.pop_back();
+  launch_drops_its_error();
   return cudaSuccess;
 }
 

@@ -7,6 +7,7 @@
 #include "cudart/api.h"
 #include "cudart/diagnose.h"
 #include "cudart/occupancy.h"
+#include "cudart/refused_launch.h"
 
 namespace tw::cudart {
 namespace {
@@ -144,6 +145,9 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
 }
 
 cudaError_t launch(const LaunchRequest& request, void** arguments) {
+  const struct Over {
+    ~Over() { launch_is_over(); }
+  } over;
   return with_stream(request.stream, [&](Context& context, Stream& stream) {
     Command command;
     if (const cudaError_t error = prepare_launch(context, request, arguments, command);

@@ -525,7 +525,8 @@ class Emitter {
         break;
       case Builtin::mbarrier_arrive:
       case Builtin::mbarrier_arrive_drop:
-        observe.run = observe_mbarrier_handler(MbarrierAction::arrive);
+        observe.run =
+            observe_mbarrier_handler(ir.async ? MbarrierAction::copies : MbarrierAction::arrive);
         break;
       case Builtin::mbarrier_expect_tx:
       case Builtin::mbarrier_complete_tx:

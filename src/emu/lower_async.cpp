@@ -87,7 +87,9 @@ Status Lowering::async_copy(Instance& f, const ptx::Instruction& in, bool sixtee
           apply("mov.b32", {constant(0)}, wide);
           apply("mov.b16", {constant(0)}, byte);
           const uint32_t there = is_more_than(b);
-          load(Element::u8, 1, int64_t(b), &byte).guard = there;
+          Ir& one = load(Element::u8, 1, int64_t(b), &byte);
+          one.guard = there;
+          one.async = b != 0;  // a sector holds them all: the first stands for them in counters
           apply("cvt.u32.u16", {reg(byte)}, wide);
           const Source part = apply("shl.b32", {reg(wide), constant(b % 4 * 8)});
           apply("or.b32", {reg(value[b / 4]), part}, value[b / 4]);
@@ -112,13 +114,13 @@ Status Lowering::async_copy(Instance& f, const ptx::Instruction& in, bool sixtee
 }
 
 Status Lowering::async_group(const ptx::Instruction& in, Machine machine) {
-  if (d_.options.observed == 0) return Unit{};
   uint64_t keep = 0;
   if (machine == Machine::cp_async_wait_group) {
     if (in.operands.size() != 1 || in.operands[0].kind != OperandKind::integer)
       return error_at(in, fmt::format("'{}' takes a number of groups", in.spelling()));
     keep = in.operands[0].bits;
   }
+  if (d_.options.observed == 0) return Unit{};
   if (machine == Machine::cp_async_commit) return builtin(in, Builtin::async_commit, {});
   // wait_all: what has not been committed, too.
   auto make = [&]() -> Status {
@@ -137,7 +139,7 @@ void Lowering::append_async(Builtin which, uint64_t keep) {
 }
 
 // cp.async.mbarrier.arrive{.noinc} [addr]: an arrival when all earlier copies of the thread are
-// complete, which they are. Without .noinc the phase expects one arrival more than it was told.
+// complete, which they are: for `check` they are when the phase is. Without .noinc the phase expects one arrival more than it was told.
 Status Lowering::async_arrive(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
   if (in.operands.size() != 1)
     return error_at(in, fmt::format("'{}' takes the address of an mbarrier", in.spelling()));
@@ -151,11 +153,10 @@ Status Lowering::async_arrive(Instance& f, const ptx::Instruction& in, const isa
   isa::Match plain = match;
   plain.mods = isa::Mods{}.with(Field::space, match.mods[Field::space]);
   auto make = [&]() -> Status {
-    if (d_.options.observed != 0) {
-      append_async(Builtin::async_commit, 0);
-      append_async(Builtin::async_wait, 0);
-    }
-    return mbarrier(f, arrive, plain, Machine::mbarrier_arrive);
+    const size_t begin = d_.code.size();
+    Status s = mbarrier(f, arrive, plain, Machine::mbarrier_arrive);
+    for (size_t i = begin; i < d_.code.size(); ++i) d_.code[i].async = true;
+    return s;
   };
   if (guard_ != kNoReg) return guarded(in, make);
   return make();

@@ -47,7 +47,8 @@ enum class AccessKind : uint8_t { read, write, atomic };
 
 // What lanes do to an mbarrier object: a phase's arrivals hand over what came before them to those
 // that have seen the phase complete.
-enum class MbarrierAction : uint8_t { init, invalidate, arrive, transaction, passed };
+// `copies`: cp.async.mbarrier.arrive, an arrival that comes when the lane's copies are complete.
+enum class MbarrierAction : uint8_t { init, invalidate, arrive, copies, transaction, passed };
 
 // What decode knows of an instruction that accesses memory; lives as long as the Program.
 struct AccessSite {
@@ -66,7 +67,8 @@ struct AccessSite {
   uint8_t operation = isa::kOpNone;  // isa::Operation of atomics
   bool result_used = true;           // atomics: the old value goes somewhere
   bool address_uniform = false;      // one scalar address slot
-  bool async = false;                // the write of cp.async: done when its thread has waited
+  bool async = false;                // of cp.async: its write, which is done when its thread has
+                                     // waited; its reads of single bytes but the first
   bool value_uniform =
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).

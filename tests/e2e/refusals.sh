@@ -180,7 +180,14 @@ cat >texture.cu <<'CU'
 #include <cstdio>
 __global__ void k(cudaTextureObject_t t, float* p) { *p = tex1Dfetch<float>(t, 0); }
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == 'r') {  // launched by a call that returns the error
+    cudaTextureObject_t t = 0;
+    float* p = nullptr;
+    void* arguments[] = {&t, &p};
+    return cudaLaunchKernel(reinterpret_cast<const void*>(k), 1, 1, arguments, 0, nullptr) == cudaErrorNotSupported ? 0 : 52;
+  }
   k<<<1, 1>>>(0, nullptr);
+  if (argc > 1 && argv[1][0] == 'o') return cudaSetDevice(99) == cudaSuccess || cudaGetLastError() == cudaSuccess;
   if (argc > 1 && argv[1][0] == 'a' && cudaGetLastError() != cudaErrorNotSupported) return 50;
   if (cudaDeviceSynchronize() != cudaSuccess) return 51;
   puts("end");
@@ -192,6 +199,8 @@ for command in run 'profile --no-ptxas'; do
   grep -q '^end$' out.txt || { echo "FAIL: what the program printed is lost"; failures=$((failures + 1)); }
   grep -qE "texture.cu:2: .*kernel cannot run: .*'tex\..*docs/isa.md" err.txt || { echo "FAIL: $(cat err.txt)"; failures=$((failures + 1)); }
   expect 0 'kernel cannot run' "$tilewright" $command texture.cu -- ask
+  expect 0 'kernel cannot run' "$tilewright" $command texture.cu -- returned
+  expect 0 'kernel cannot run' "$tilewright" $command texture.cu -- other
   expect 7 'kernel cannot run' "$tilewright" $command texture.cu -- 7
 done
 expect 1 'the kernel did not run, and nobody asked' "$tilewright" check texture.cu

@@ -43,7 +43,8 @@ void CheckSession::async_access(const Resolved& r) {
                                                                             : "atomic access"));
       });
     }
-    if (site.async) copies.begin(thread, site.site, r.address[lane], site.bytes);
+    if (site.async && site.kind == AccessKind::write)
+      copies.begin(thread, site.site, r.address[lane], site.bytes);
   }
 }
 

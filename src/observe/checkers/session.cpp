@@ -355,7 +355,10 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   filter.row_ranges = now_->row_ranges.data();
   s->carried.clear();
   s->waiting.assign(cta.warps.size(), {});
-  s->copies.reset(cta.program.async_copies ? cta.shared_bytes : 0, cta.threads);
+  if (cta.program.async_copies)
+    s->copies.reset(cta.shared_bytes, cta.threads);
+  else if (s->copies.any())
+    s->copies.clear();
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
 }

@@ -251,9 +251,15 @@ void CheckSession::shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const 
 void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::MbarrierAction action,
                             uint32_t lanes, const uint32_t* offset) {
   if (!(options_.tools & kRacecheck)) return;
-  const bool arrive = action == emu::MbarrierAction::arrive;
+  const bool copies = action == emu::MbarrierAction::copies;
+  const bool arrive = copies || action == emu::MbarrierAction::arrive;
   if (!arrive && action != emu::MbarrierAction::passed) return;
   CtaState& s = state(cta);
+  if (copies)
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint32_t lane = uint32_t(__builtin_ctz(left));
+      s.copies.tie(warp.index * emu::kLanes + lane, offset[lane]);
+    }
   races_.settle(s.shared);
   shadow::CtaOrder& order = s.shared.order;
   // Lanes by object; nearly always one.
@@ -265,7 +271,7 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::Mbarr
     if (arrive)
       order.mbarrier_arrive(object, warp.index, same);
     else
-      order.mbarrier_passed(object, warp.index, same);
+      order.mbarrier_passed(object, warp.index, same), s.copies.passed(object);
     left &= ~same;
   }
 }

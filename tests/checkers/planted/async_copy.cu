@@ -6,6 +6,7 @@
 // expect: stages: error race-shared @stage_copy @stage_read
 // expect: no_barrier: error race-shared @unordered_copy @unordered_read
 // allow: no_barrier: error uninit-shared @unordered_read
+// expect: arrive: error race-shared @arrive_copy @arrive_read
 // expect: refill: error race-shared @refill_copy @refill_read
 // expect: overtaken: error race-shared @zero_store @late_copy
 #include <cuda_pipeline.h>
@@ -128,13 +129,38 @@ void overtaken_case() {
   overtaken<<<1, kThreads>>>(device_array<float>(kThreads), device_array<float>(kThreads));
 }
 
+// An arrival at an mbarrier for the copies is no wait.
+__global__ void arrive(const float* in, float* out) {
+  __shared__ float s[kThreads];
+  __shared__ unsigned long long full;
+  const int t = threadIdx.x;
+  const unsigned at = shared_offset(&full);
+  if (t == 0)
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "n"(kThreads) : "memory");
+  __syncthreads();
+  COPY(&s[t], in + t, 4);  // @arrive_copy
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at) : "memory");
+  unsigned over = BUG(1, 0);
+  while (!over)
+    asm volatile(
+        "{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
+        : "=r"(over)
+        : "r"(at)
+        : "memory");
+  out[t] = s[t];  // @arrive_read
+}
+void arrive_case() {
+  arrive<<<1, kThreads>>>(device_array<float>(kThreads), device_array<float>(kThreads));
+}
+
 int program(const char* only) {
   return run_cases({{"tile", tile_case},
                     {"own", own_case},
                     {"stages", stages_case},
                     {"no_barrier", no_barrier_case},
                     {"refill", refill_case},
-                    {"overtaken", overtaken_case}},
+                    {"overtaken", overtaken_case},
+                    {"arrive", arrive_case}},
                    only);
 }
 

@@ -57,6 +57,41 @@ TEST(AsyncCopies, OfTwoOverOneWordTheLaterCounts) {
   EXPECT_EQ(c.find(4, 4)->site, 2u);
 }
 
+TEST(AsyncCopies, EndWithTheMbarrierTheyAreTiedTo) {
+  AsyncCopies c = of_two_threads();
+  c.begin(0, 1, 0, 4);
+  c.tie(0, 128);
+  c.begin(0, 2, 4, 4);  // not tied
+  c.begin(1, 3, 8, 4);
+  c.tie(1, 136);
+  c.passed(144);
+  EXPECT_NE(c.find(0, 4), nullptr);
+  c.passed(128);
+  EXPECT_EQ(c.find(0, 4), nullptr);
+  EXPECT_NE(c.find(4, 4), nullptr);
+  EXPECT_NE(c.find(8, 4), nullptr);
+  c.commit(1);
+  c.wait(1, 0);  // waiting ends it as well
+  EXPECT_EQ(c.find(8, 4), nullptr);
+  c.begin(1, 4, 12, 4);  // in the place of one that is over: the mbarrier must not end it
+  c.passed(136);
+  EXPECT_NE(c.find(12, 4), nullptr);
+  c.commit(0), c.wait(0, 0);
+  c.commit(1), c.wait(1, 0);
+  EXPECT_FALSE(c.any());
+}
+
+TEST(AsyncCopies, WithoutAnyNothingIsKept) {
+  AsyncCopies c;
+  c.clear();
+  c.commit(5);
+  c.wait(5, 0);
+  c.tie(5, 0);
+  c.passed(0);
+  EXPECT_FALSE(c.any());
+  EXPECT_EQ(c.find(0, 4), nullptr);
+}
+
 TEST(AsyncCopies, WhatLiesOutsideIsNotThere) {
   AsyncCopies c = of_two_threads();
   c.begin(0, 1, 252, 16);
