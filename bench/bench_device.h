@@ -1,5 +1,6 @@
-// The device that bench/engine, bench/profile and bench/check run bench/kernels/engine.cu on, and how each of
-// its kernels is launched: one place, so that bare, counted and checked runs are the same launches.
+// The device that bench/engine, bench/profile and bench/check run bench/kernels/engine.cu on, and
+// how each of its kernels is launched: one place, so that bare, counted and checked runs are the
+// same launches.
 #pragma once
 
 #include <fmt/format.h>

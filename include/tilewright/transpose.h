@@ -2,12 +2,12 @@
 // (host pointers).
 //
 // All matrices are row-major. Sizes, leading dimensions and strides are 64-bit and count
-// *elements*; an element is 1, 2, 4, 8 or 16 bytes, moved as they are. A call on a stream allocates
-// nothing, waits for nothing, may be captured into a graph and may be made from any thread; work is
-// queued on `stream` (nullptr: the default stream) of the current device. From compute capability 9.0
-// on a kernel may start while the one before it on the stream ends; it waits for that end before it
-// touches memory. Zero sizes are valid and do nothing. Errors are values (status.h): kInvalidArgument names the parameter and touches
-// nothing.
+// *elements*; an element is 1, 2, 4, 8 or 16 bytes, moved as they are. A call on a stream
+// allocates nothing, waits for nothing, may be captured into a graph and may be made from any
+// thread; work is queued on `stream` (nullptr: the default stream) of the current device. From
+// compute capability 9.0 on a kernel may start while the one before it on the stream ends; it
+// waits for that end before it touches memory. Zero sizes are valid and do nothing. Errors are
+// values (status.h): kInvalidArgument names the parameter and touches nothing.
 //
 // Tested by tests/unit/transpose/transpose_plan_test.cpp (rules),
 // tests/unit/transpose/transpose_tile_test.cpp (index arithmetic) and `tilewright-bench transpose

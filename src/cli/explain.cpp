@@ -61,8 +61,9 @@ void explain(const GemmOptions& o) {
   p.straddles_a = !o.packed && !p.repack_a && straddles(a_mn ? o.m : o.k);
   p.straddles_b = !o.packed && !p.repack_b && straddles(b_mn ? o.n : o.k);
   std::fputs(model::explain_gemm(p, model::GemmMachine{}, o.max_splits).c_str(), stdout);
-  if (p.repack_a) std::printf("A is not read as it lies by most kernels: %s\n", why_a);
-  if (p.repack_b) std::printf("B is not read as it lies by most kernels: %s\n", why_b);
+  const char* by = type.cuda_cores ? "the kernel that bulk copies feed" : "most kernels";
+  if (p.repack_a) std::printf("A is not read as it lies by %s: %s\n", by, why_a);
+  if (p.repack_b) std::printf("B is not read as it lies by %s: %s\n", by, why_b);
 }
 
 // Addresses far apart, so that nothing overlaps; offsets are bytes past a boundary of 256.

@@ -95,7 +95,8 @@ void mark_used(const fs::path& manifest, const fs::path& program) {
     fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
 }
 
-// Removes what has not been used for long, by the manifests: the folder may hold the user's files, too.
+// Removes what has not been used for long, by the manifests: the folder may hold the user's files,
+// too.
 void remove_unused(const fs::path& folder) {
   constexpr auto kLong = std::chrono::hours(24 * 30);
   std::error_code error;

@@ -23,6 +23,9 @@ struct Handlers {
 
   void add(const struct sigaction& a) {
     const uint32_t n = count.load(std::memory_order_relaxed);
+    // One that is installed again and again is one.
+    if (n > 0 && own[n - 1].sa_flags == a.sa_flags && own[n - 1].sa_sigaction == a.sa_sigaction)
+      return;
     own[n < kMost ? n : kMost - 1] = a;
     if (n < kMost) count.store(n + 1, std::memory_order_release);
   }

@@ -3,9 +3,9 @@
 // D = alpha * A * B + beta * C for one tile shape and one pair of layouts. A CTA is one producer
 // warpgroup (two threads of it, one for each operand, issue bulk tensor copies into a ring of
 // stages) and BM/64 consumer warpgroups of 64 x BN each. A cluster of CTAs along M shares B, one
-// along N shares A: each loads its part and multicasts. CTAs are persistent and walk tiles in groups along M, so that the
-// tiles in flight share rows and columns in L2; the producers run ahead into the next tile while
-// the consumers store the last one.
+// along N shares A: each loads its part and multicasts. CTAs are persistent and walk tiles in
+// groups along M, so that the tiles in flight share rows and columns in L2; the producers run
+// ahead into the next tile while the consumers store the last one.
 //
 // D leaves through staging (wgmma_store.cuh). Edges need no guard in the mainloop: TMA fills what
 // lies outside the matrix with zeros, and clips the store.

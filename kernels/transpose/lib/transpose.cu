@@ -477,7 +477,12 @@ plan::DeviceLimits device_limits() {
     if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
       return limits;
-    found = sms * 2 + (major >= 9);
+    // Code for an older architecture runs on a new device, too, but does not wait (launch.h).
+    cudaFuncAttributes code{};
+    const bool waits = major >= 9 &&
+                       cudaFuncGetAttributes(&code, plain_kernel<uint32_t>) == cudaSuccess &&
+                       code.ptxVersion >= 90;
+    found = sms * 2 + waits;
     known[device].store(found, std::memory_order_relaxed);
   }
   limits.sm_count = found / 2;

@@ -59,7 +59,8 @@ bool has(const ptx::Instruction& in, std::string_view word) {
   return false;
 }
 
-// Hardware counts the global side of cp.async as a load; of its shared side there is no counter here.
+// Hardware counts the global side of cp.async as a load; of its shared side there is no counter
+// here.
 bool is_async_copy(const ptx::Instruction& in) { return in.opcode == "cp" && has(in, "global"); }
 
 Traffic traffic_of(const ptx::Instruction& in, Category category) {

@@ -1,15 +1,8 @@
 // A __managed__ variable that the second device loads first: what the runtime says of it, and that
 // it is nobody's to free.
 #include <cstdio>
-#include <cstdlib>
-#define CHECK(call)                                                   \
-  do {                                                                \
-    cudaError_t e = (call);                                           \
-    if (e != cudaSuccess) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorName(e)); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+
+#include "check.h"
 
 __managed__ int both = 40;
 

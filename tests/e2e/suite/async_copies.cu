@@ -1,5 +1,6 @@
-// Asynchronous copies: in the three ways that the toolkit offers (pipeline primitives, cooperative groups,
-// cuda::pipeline), with zero fill at the end of the data, and through an mbarrier.
+// Asynchronous copies: in the three ways that the toolkit offers (pipeline primitives,
+// cooperative groups, cuda::pipeline), with zero fill at the end of the data, and through an
+// mbarrier.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_pipeline.h>

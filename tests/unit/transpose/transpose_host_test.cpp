@@ -1,5 +1,6 @@
-// The CPU transpose against the definition, on every instruction set that this CPU has: every element size, ragged shapes, leading dimensions,
-// batches, threads; bytes between rows stay untouched.
+// The CPU transpose against the definition, on every instruction set that this CPU has: every
+// element size, ragged shapes, leading dimensions, batches, threads; bytes between rows stay
+// untouched.
 #include <gtest/gtest.h>
 
 #include <cstring>
