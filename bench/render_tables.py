@@ -204,7 +204,7 @@ def gemm_table(name, data):
     ragged = any("padded" in rates(c) for c in data["cases"])
     rows = ["| type | layout | m x n x k | ours | cuBLASLt best | ratio | cuBLASLt first |" + (" padded by hand |" if ragged else ""),
             "|---|---|---|--:|--:|--:|--:|" + ("--:|" if ragged else "")]
-    logs, worst, starred = [], None, False
+    ratios, starred = [], False
     changed = set(load("gemm-choice-changed.json")["cases"])
     for case in data["cases"]:
         ours, best, first, padded = gemm_best(case)
@@ -213,16 +213,20 @@ def gemm_table(name, data):
         digits = 0 if ours >= 100 else 1
         shape = f"{case['m']}x{case['n']}x{case['k']}" + (f", {case['batches']} batches" if case["batches"] != "1" else "")
         ratio = ours / best if best else None
-        if ratio:
-            logs.append(math.log(ratio))
-            worst = ratio if worst is None else min(worst, ratio)
         star = " *" if case["name"] in changed else ""
+        if ratio:
+            ratios.append((ratio, bool(star)))
         starred = starred or bool(star)
         rows.append(f"| {case['type']} | {case['layout']} | {shape} | {cell(ours, digits)}{star} | {cell(best, digits)} | "
                     f"{cell(ratio, 2)} | {cell(first, digits)} |" + (f" {cell(padded, digits)} |" if ragged else ""))
-    if logs:
-        rows += ["", f"{len(logs)} cases; ratio to cuBLASLt's best: geometric mean {math.exp(sum(logs) / len(logs)):.3f}, "
-                     f"worst {worst:.3f}."]
+    def summary(kept):
+        return f"geometric mean {math.exp(sum(map(math.log, kept)) / len(kept)):.3f}, worst {min(kept):.3f}"
+    if ratios:
+        text = f"{len(ratios)} cases; ratio to cuBLASLt's best: {summary([r for r, _ in ratios])}."
+        today = [r for r, star in ratios if not star]
+        if today and len(today) != len(ratios):
+            text += f" The {len(today)} without a star: {summary(today)}."
+        rows += ["", text]
     if starred:
         rows += ["", UNMEASURED_RULE]
     return rows
