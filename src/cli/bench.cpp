@@ -27,10 +27,10 @@ std::string find_bench() {
   if (const char* given = std::getenv("TILEWRIGHT_BENCH_PROGRAM")) return given;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // build/release/bin/tilewright and build/cuda/bench/tilewright_bench/tilewright-bench
+  // build/release/bin/tilewright and build/cuda/bin/tilewright-bench
   for (const fs::path& candidate :
        {folder / "tilewright-bench",
-        folder.parent_path().parent_path() / "cuda/bench/tilewright_bench/tilewright-bench"})
+        folder.parent_path().parent_path() / "cuda/bin/tilewright-bench"})
     if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
   return "";
 }

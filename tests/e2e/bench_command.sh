@@ -23,6 +23,12 @@ output=$(env -u TILEWRIGHT_BENCH_PROGRAM "$folder/build/release/bin/tilewright" 
 status=0
 output=$(env -u TILEWRIGHT_BENCH_PROGRAM "$folder/build/release/bin/tilewright" bench --help) || status=$?
 [ "$status" = 0 ] && grep -q 'cmake --preset cuda' <<< "$output" || { echo "status $status: $output"; exit 1; }
+# Where the cuda preset puts it.
+mkdir -p "$folder/build/cuda/bin"
+cp "$folder/program" "$folder/build/cuda/bin/tilewright-bench"
+status=0
+output=$(env -u TILEWRIGHT_BENCH_PROGRAM "$folder/build/release/bin/tilewright" bench gemm) || status=$?
+[ "$status" = 5 ] && [ "$output" = '<gemm>' ] || { echo "status $status: $output"; exit 1; }
 status=0
 output=$(TILEWRIGHT_BENCH_PROGRAM=$folder/none "$command" bench gemm 2>&1) || status=$?
 [ "$status" = 2 ] && grep -q "$folder/none" <<< "$output" || { echo "status $status: $output"; exit 1; }
