@@ -3,6 +3,7 @@
 // same launches.
 #pragma once
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -104,5 +105,14 @@ struct BenchDevice {
       fail(fmt::format("no kernel {}", kernel));
   }
 };
+
+// `main`: the report says which instruction set ran (bench/record asks).
+inline int run_benchmarks(int argc, char** argv) {
+  benchmark::AddCustomContext("instruction_set", emu::host_target().name);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
 
 }  // namespace tw::bench

@@ -86,9 +86,5 @@ int main(int argc, char** argv) {
       else
         b->Arg(512)->Arg(1024)->Arg(2048)->Arg(4096);
     }
-  benchmark::AddCustomContext("instruction_set", emu::host_target().name);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return bench::run_benchmarks(argc, argv);
 }

@@ -136,10 +136,4 @@ BENCHMARK_CAPTURE(gemm, tiled_two_threads, "tiled", 2)
 BENCHMARK(launches)->Unit(benchmark::kMicrosecond);
 BENCHMARK(decode)->Unit(benchmark::kMicrosecond);
 
-int main(int argc, char** argv) {
-  benchmark::AddCustomContext("instruction_set", tw::emu::host_target().name);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+int main(int argc, char** argv) { return tw::bench::run_benchmarks(argc, argv); }

@@ -84,10 +84,4 @@ BENCHMARK_CAPTURE(slowdown, naive16, "naive16")->Name("naive16") TW_RUN;
 BENCHMARK_CAPTURE(slowdown, sgemm, "sgemm")->Name("sgemm") TW_RUN;
 BENCHMARK_CAPTURE(slowdown, transpose, "transpose")->Name("transpose") TW_RUN;
 
-int main(int argc, char** argv) {
-  benchmark::AddCustomContext("instruction_set", tw::emu::host_target().name);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+int main(int argc, char** argv) { return tw::bench::run_benchmarks(argc, argv); }

@@ -139,7 +139,8 @@ void Lowering::append_async(Builtin which, uint64_t keep) {
 }
 
 // cp.async.mbarrier.arrive{.noinc} [addr]: an arrival when all earlier copies of the thread are
-// complete, which they are: for `check` they are when the phase is. Without .noinc the phase expects one arrival more than it was told.
+// complete, which they are; for `check` they are when the phase is. Without .noinc the phase expects
+// one arrival more than it was told.
 Status Lowering::async_arrive(Instance& f, const ptx::Instruction& in, const isa::Match& match) {
   if (in.operands.size() != 1)
     return error_at(in, fmt::format("'{}' takes the address of an mbarrier", in.spelling()));

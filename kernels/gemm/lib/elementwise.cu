@@ -1,11 +1,9 @@
 // See elementwise.h. All of it is bound by DRAM: 16-byte accesses, several in flight per thread.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 
 #include "common/hopper.cuh"
 #include "gemm/lib/elementwise.h"
+#include "gemm/lib/output.cuh"
 
 namespace tw::gemm {
 namespace {
@@ -84,22 +82,6 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
   }
 }
 
-__device__ __forceinline__ float load_output(const void* c, int64_t i, Output o) {
-  if (o == Output::kF32) return static_cast<const float*>(c)[i];
-  if (o == Output::kBf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(c)[i]);
-  return __half2float(static_cast<const __half*>(c)[i]);
-}
-
-__device__ __forceinline__ void store_output(void* d, int64_t i, Output o, float v) {
-  if (o == Output::kF32) {
-    static_cast<float*>(d)[i] = v;
-  } else if (o == Output::kBf16) {
-    static_cast<__nv_bfloat16*>(d)[i] = __float2bfloat16(v);
-  } else {
-    static_cast<__half*>(d)[i] = __float2half(v);
-  }
-}
-
 __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ ReduceJob job) {
   gpu::wait_for_kernels_ahead();
   gpu::let_kernels_behind_start();
@@ -116,9 +98,9 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
       float v = alpha * sum;
       if (job.beta != 0.0f) {
         v += job.beta *
-             load_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output);
+             read_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output);
       }
-      store_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
+      write_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
     };
     if (job.splits > 0 && vector) {
       for (int64_t i = first; i < plane / 4; i += step) {
@@ -149,9 +131,9 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
         const float v =
             job.beta != 0.0f
                 ? job.beta *
-                      load_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output)
+                      read_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output)
                 : 0.0f;
-        store_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
+        write_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
       } else {
         finish(row, i - row * job.n, sum);
       }
