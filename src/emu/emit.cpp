@@ -214,6 +214,7 @@ class Emitter {
     operands->sources = ir.sources;
     operands->mods = ir.mods;
     operands->type = ir.type;
+    operands->type2 = ir.type2;
     operands->space = ir.space;
     op.extra = own(operands);
     op.imm = ir.offset;
@@ -501,9 +502,13 @@ class Emitter {
       case Builtin::vote:
       case Builtin::match:
       case Builtin::redux:
+      case Builtin::matrix_move:
+      case Builtin::matrix_multiply:
       case Builtin::elect: {
         const bool names_lanes =
             static_cast<Builtin>(ir.builtin) == Builtin::elect ||
+            static_cast<Builtin>(ir.builtin) == Builtin::matrix_move ||
+            static_cast<Builtin>(ir.builtin) == Builtin::matrix_multiply ||
             ir.sources == (static_cast<Builtin>(ir.builtin) == Builtin::shuffle ? 4 : 2);
         if (!names_lanes) return;
         const Source& members = ir.s[ir.sources - 1];

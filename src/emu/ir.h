@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emu/machine_handlers.h"
 #include "emu/program.h"
 #include "isa/table.h"
 
@@ -80,7 +81,7 @@ struct Ir {
   // A load whose value nobody uses, but to put some of its bits back where they were (find_copies).
   bool unused = false;
   uint32_t d[4] = {kNoReg, kNoReg, kNoReg, kNoReg};
-  Source s[5];
+  Source s[kMostSources];
   uint32_t guard = kNoReg;
   isa::RowId row = 0;
   isa::Mods mods;
@@ -92,8 +93,9 @@ struct Ir {
   int64_t offset = 0;
   uint32_t target = 0;  // branch: label id while lowering, block afterwards
   uint32_t site = 0;
-  int32_t builtin = -1;              // machine: see machine_handlers.h
-  isa::Type type = isa::Type::none;  // machine
+  int32_t builtin = -1;               // machine: see machine_handlers.h
+  isa::Type type = isa::Type::none;   // machine
+  isa::Type type2 = isa::Type::none;  // matrix_multiply: of C
 };
 
 struct IrBlock {

@@ -137,6 +137,26 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::cp_async_wait_group:
     case Machine::cp_async_wait_all: return async_group(in, machine);
     case Machine::cp_async_arrive: return async_arrive(f, in, match);
+    case Machine::ldmatrix: return load_matrices(f, in, match);
+    case Machine::stmatrix: return store_matrices(f, in, match);
+    case Machine::movmatrix: return move_matrix(f, in);
+    case Machine::mma_half:
+    case Machine::mma_bfloat:
+    case Machine::mma_tf32:
+    case Machine::mma_float8:
+    case Machine::mma_double:
+    case Machine::mma_byte:
+    case Machine::mma_nibble:
+    case Machine::mma_bit: return multiply(f, in, match, machine);
+    case Machine::wmma_load_a:
+    case Machine::wmma_load_b:
+    case Machine::wmma_load_c: return wmma_load(f, in, match, machine);
+    case Machine::wmma_store: return wmma_store(f, in, match);
+    case Machine::wmma_half:
+    case Machine::wmma_bfloat:
+    case Machine::wmma_tf32:
+    case Machine::wmma_double:
+    case Machine::wmma_byte: return wmma_multiply(f, in, match, machine);
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));

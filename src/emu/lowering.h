@@ -3,6 +3,7 @@
 //   lower_lane.cpp     lane rows, packing and unpacking of vectors
 //   lower_memory.cpp   loads and stores
 //   lower_machine.cpp  control flow, barriers, warp operations
+//   lower_matrix.cpp   ldmatrix, mma, wmma
 //   lower_call.cpp     calls
 #pragma once
 
@@ -197,6 +198,30 @@ class Lowering {
   Status mbarrier(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                   Machine machine);
   Status branch_indexed(Instance& f, const ptx::Instruction& in);
+  // ---- matrices (lower_matrix.cpp) ----
+
+  Status load_matrices(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status store_matrices(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status move_matrix(Instance& f, const ptx::Instruction& in);
+  Status multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                  Machine machine);
+  Status wmma_load(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                   Machine machine);
+  Status wmma_store(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status wmma_multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                       Machine machine);
+  // The registers of a vector operand; an error unless there are `count`.
+  Result<std::vector<Source>> fragment(Instance& f, const ptx::Instruction& in, size_t operand,
+                                       size_t count, uint8_t bytes);
+  Result<std::vector<Destination>> fragment_out(Instance& f, const ptx::Instruction& in,
+                                                size_t operand, size_t count, uint8_t bytes);
+  struct MatrixPlace;
+  struct MatrixLines;
+  Result<MatrixPlace> matrix_place(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                                   size_t address, size_t stride);
+  uint32_t lane_below(const ptx::Instruction& in, uint32_t lanes);
+  void matrix_op(Builtin which, isa::Mods mods, Type type, Type type2,
+                 const std::vector<Source>& sources, const std::vector<uint32_t>& destinations);
   Status async_copy(Instance& f, const ptx::Instruction& in, bool sixteen_only);
   Status async_group(const ptx::Instruction& in, Machine machine);
   void append_async(Builtin which, uint64_t keep);

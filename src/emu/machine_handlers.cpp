@@ -273,7 +273,9 @@ Handler builtin_handler(Builtin builtin, bool, bool) {
     case Builtin::redux:
     case Builtin::active_mask:
     case Builtin::elect:
-    case Builtin::is_space: return warp_handler(builtin);
+    case Builtin::is_space:
+    case Builtin::matrix_move:
+    case Builtin::matrix_multiply: return warp_handler(builtin);
     case Builtin::mbarrier_init:
     case Builtin::mbarrier_inval:
     case Builtin::mbarrier_arrive:

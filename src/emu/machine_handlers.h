@@ -23,6 +23,8 @@ enum class Builtin : uint8_t {
   active_mask,
   elect,
   is_space,
+  matrix_move,      // rows of 8 x 8 matrices to fragments and back
+  matrix_multiply,  // sources: the registers of A, of B, of C; the mask of all lanes
   mbarrier_init,
   mbarrier_inval,
   mbarrier_arrive,
@@ -49,17 +51,25 @@ enum class Builtin : uint8_t {
 };
 
 inline constexpr uint32_t kNoSlot = 0xffffffff;
+// Of matrix_multiply: four registers of A, two of B, four of C, the mask.
+inline constexpr uint32_t kMostSources = 11;
 
 // Operands of the machine rows that have more of them than an Op; Op::extra points here.
 struct MachineOperands {
-  uint32_t d[2] = {kNoSlot, kNoSlot};  // destinations: lane slots, or masks for predicates
-  uint32_t s[5] = {};                  // sources
-  uint32_t uniform = 0;                // bit i: source i is a scalar slot
+  // Destinations: lane slots, or masks for predicates.
+  uint32_t d[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+  uint32_t s[kMostSources] = {};
+  uint32_t uniform = 0;  // bit i: source i is a scalar slot
   uint8_t sources = 0;
   isa::Mods mods;
-  ptx::Type type = ptx::Type::none;
+  ptx::Type type = ptx::Type::none, type2 = ptx::Type::none;  // type2: matrix_multiply, of C
   AccessSpace space = AccessSpace::global;
 };
+
+// What matrix_move does (Field::operation). Rows: lane 8 i + r holds row r of matrix i in four
+// words. Fragment: lane 4 r + c holds elements 2 c and 2 c + 1 of row r, of matrix i in word i;
+// with Field::to, of the transposed matrix.
+enum MatrixMove : uint8_t { kRowsToFragment, kFragmentToRows, kTransposeFragment };
 
 // shfl: the lane whose value lane `l` gets for the operands b and c (manual, shfl.sync), or itself
 // with `in_range` unset.
@@ -77,6 +87,10 @@ inline uint32_t shuffle_source(uint8_t operation, uint32_t l, uint32_t b, uint32
   }
   return in_range ? uint32_t(j) & 31 : l;
 }
+
+// The bodies of matrix_move and matrix_multiply, for the lanes that take part (matrix_handlers.cpp).
+void matrix_move_lanes(const MachineOperands& o, char* frame, uint32_t lanes);
+void matrix_multiply_lanes(const MachineOperands& o, char* frame, uint32_t lanes);
 
 // Atomics by operation and type; nullptr if there is no such combination. Op::a is the address
 // slot, Op::imm its offset; MachineOperands::s[1], s[2] the values.

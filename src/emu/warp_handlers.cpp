@@ -240,6 +240,14 @@ const Op* elect(TW_HANDLER_ARGS) { return together(op, frame, warp, 0, elect_lan
 }
 const Op* is_space(TW_HANDLER_ARGS) { return together(op, frame, warp, -1, is_space_lanes); }
 
+// Their last source is the mask of all lanes.
+const Op* matrix_move(TW_HANDLER_ARGS) {
+  return together(op, frame, warp, operands(op).sources - 1, matrix_move_lanes);
+}
+const Op* matrix_multiply(TW_HANDLER_ARGS) {
+  return together(op, frame, warp, operands(op).sources - 1, matrix_multiply_lanes);
+}
+
 }  // namespace
 
 Handler warp_handler(Builtin builtin) {
@@ -251,6 +259,8 @@ Handler warp_handler(Builtin builtin) {
     case Builtin::active_mask: return active_mask;
     case Builtin::elect: return elect;
     case Builtin::is_space: return is_space;
+    case Builtin::matrix_move: return matrix_move;
+    case Builtin::matrix_multiply: return matrix_multiply;
     default: return nullptr;
   }
 }

@@ -19,6 +19,9 @@ enum class Machine : uint16_t {
   lop3_test, vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vmad, vset,
   ldu, mov_vector, mov_wide, atom_vector, red_vector, createpolicy_range, createpolicy_fractional, createpolicy_cvt, discard, applypriority,
   cp_async_ca, cp_async_cg, cp_async_commit, cp_async_wait_group, cp_async_wait_all, cp_async_arrive,
+  ldmatrix, stmatrix, movmatrix,
+  mma_half, mma_bfloat, mma_tf32, mma_float8, mma_double, mma_byte, mma_nibble, mma_bit,
+  wmma_load_a, wmma_load_b, wmma_load_c, wmma_store, wmma_half, wmma_bfloat, wmma_tf32, wmma_double, wmma_byte,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
@@ -29,6 +32,16 @@ constexpr RowInfo scalar_video(std::string_view grammar, std::string_view manual
   return {.grammar = grammar, .operands = "d{.part}, a{.part}, b{.part}{, c}", .types = types, .types2 = {}, .body = Body::control, .category = Category::integer, .min_ptx = 20, .min_sm = 20, .manual = manual, .takes = "tttt"};
 }
 inline constexpr std::string_view kScalarVideo = "scalar-video-instructions-vadd-vsub-vabsdiff-vmin-vmax", kScalarVideoShift = "scalar-video-instructions-vshl-vshr";
+
+// Matrix instructions: emu/lower_matrix.cpp. Their operands are vectors of registers, whose number it checks.
+constexpr RowInfo matrix(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, std::span<const Type> types2 = {}, uint16_t min_ptx = 70, uint16_t min_sm = 80, Category category = Category::matrix) {
+  return {.grammar = grammar, .operands = operands, .types = types, .types2 = types2, .body = Body::warp, .category = category, .min_ptx = min_ptx, .min_sm = min_sm, .manual = manual};
+}
+inline constexpr std::string_view kProduct = "d, a, b, c", kMma = "warp-level-matrix-instructions-mma", kWmma = "warp-level-matrix-instructions-wmma-mma", kWmmaLoad = "warp-level-matrix-instructions-wmma-load";
+inline constexpr Type kB16[] = {Type::b16};
+inline constexpr Type kF16F32[] = {Type::f16, Type::f32};
+inline constexpr Type kWmmaFactors[] = {Type::f16, Type::bf16, Type::tf32, Type::f64, Type::u8, Type::s8};
+inline constexpr Type kWmmaSums[] = {Type::f16, Type::f32, Type::f64, Type::s32};
 
 inline constexpr Type kB64Only[] = {Type::b64};
 inline constexpr Type kAtomTypes[] = {Type::u32, Type::s32, Type::u64, Type::s64, Type::b32, Type::b64};
@@ -120,6 +133,26 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "cp.async.wait_group", .operands = "N", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-wait-all", .takes = "i"},
     {.grammar = "cp.async.wait_all", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-wait-all"},
     {.grammar = "cp.async.mbarrier.arrive{.noinc}{.space}.type", .operands = "[addr]", .types = kB64Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .min_ptx = 70, .min_sm = 80, .manual = "parallel-synchronization-and-communication-instructions-mbarrier", .takes = "a"},
+    matrix("ldmatrix.sync.aligned.m8n8.matrixcount{.trans}{.space}.type", "r, [p]", "warp-level-matrix-instructions-ldmatrix", kB16, {}, 65, 75, Category::load),
+    matrix("stmatrix.sync.aligned.m8n8.matrixcount{.trans}{.space}.type", "[p], r", "warp-level-matrix-instructions-stmatrix", kB16, {}, 78, 90, Category::store),
+    matrix("movmatrix.sync.aligned.m8n8.trans.type", "d, a", "warp-level-matrix-instructions-movmatrix", kB16, {}, 78, 75, Category::warp),
+    matrix("mma.sync.aligned.halfshape.row.col.type.f16.f16.type2", kProduct, kMma, kF16F32, kF16F32, 65, 75),
+    matrix("mma.sync.aligned.halfshape.row.col.type.bf16.bf16.type2", kProduct, kMma, kF32, kF32),
+    matrix("mma.sync.aligned.tf32shape.row.col.type.tf32.tf32.type2", kProduct, kMma, kF32, kF32),
+    matrix("mma.sync.aligned.float8shape.row.col.type.afloat8.bfloat8.type2", kProduct, kMma, kF32, kF32, 84, 89),
+    matrix("mma.sync.aligned.doubleshape.row.col{.rnd}.type.f64.f64.type2", kProduct, kMma, kF64, kF64),
+    matrix("mma.sync.aligned.byteshape.row.col{.satfinite}.type.abyte.bbyte.type2", kProduct, kMma, kS32, kS32, 65, 75),
+    matrix("mma.sync.aligned.nibbleshape.row.col{.satfinite}.type.anibble.bnibble.type2", kProduct, kMma, kS32, kS32, 65, 75),
+    matrix("mma.sync.aligned.bitshape.row.col.type.b1.b1.type2.bitop.popc", kProduct, kMma, kS32, kS32, 70, 75),
+    matrix("wmma.load.a.sync.aligned.matrixlayout.wmmaload{.space}.type", "r, [p]{, stride}", kWmmaLoad, kWmmaFactors, {}, 60, 70, Category::load),
+    matrix("wmma.load.b.sync.aligned.matrixlayout.wmmaload{.space}.type", "r, [p]{, stride}", kWmmaLoad, kWmmaFactors, {}, 60, 70, Category::load),
+    matrix("wmma.load.c.sync.aligned.matrixlayout.wmmaload{.space}.type", "r, [p]{, stride}", kWmmaLoad, kWmmaSums, {}, 60, 70, Category::load),
+    matrix("wmma.store.d.sync.aligned.matrixlayout.wmmaload{.space}.type", "[p], r{, stride}", "warp-level-matrix-instructions-wmma-store", kWmmaSums, {}, 60, 70, Category::store),
+    matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmashape.type.type2{.satfinite}", kProduct, kWmma, kF16F32, kF16F32, 60, 70),
+    matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmashape.type.bf16.bf16.type2", kProduct, kWmma, kF32, kF32),
+    matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmatf32.type.tf32.tf32.type2", kProduct, kWmma, kF32, kF32),
+    matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmadouble{.rnd}.type.f64.f64.type2{.rnd}", kProduct, kWmma, kF64, kF64),
+    matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmashape.type.abyte.bbyte.type2{.satfinite}", kProduct, kWmma, kS32, kS32, 63, 72),
 };
 
 }  // namespace tw::isa

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "isa/lane_rows.h"
+#include "isa/matrix.h"
 
 namespace tw::isa {
 namespace {
@@ -163,6 +164,55 @@ constexpr Word kWords[] = {
     {"noinc", "", Field::noinc, 1},
     {"clamp", "shiftmode", Field::shift, kShiftClamp},
     {"wrap", "shiftmode", Field::shift, kShiftWrap},
+    // Matrix instructions (isa/matrix.h).
+    {"m16n8k8", "halfshape", Field::geometry, kM16N8K8},
+    {"m16n8k16", "halfshape", Field::geometry, kM16N8K16},
+    {"m16n8k4", "tf32shape", Field::geometry, kM16N8K4},
+    {"m16n8k8", "tf32shape", Field::geometry, kM16N8K8},
+    {"m8n8k4", "doubleshape", Field::geometry, kM8N8K4},
+    {"m16n8k4", "doubleshape", Field::geometry, kM16N8K4},
+    {"m16n8k8", "doubleshape", Field::geometry, kM16N8K8},
+    {"m16n8k16", "doubleshape", Field::geometry, kM16N8K16},
+    {"m8n8k16", "byteshape", Field::geometry, kM8N8K16},
+    {"m16n8k16", "byteshape", Field::geometry, kM16N8K16},
+    {"m16n8k32", "byteshape", Field::geometry, kM16N8K32},
+    {"m8n8k32", "nibbleshape", Field::geometry, kM8N8K32},
+    {"m16n8k32", "nibbleshape", Field::geometry, kM16N8K32},
+    {"m16n8k64", "nibbleshape", Field::geometry, kM16N8K64},
+    {"m8n8k128", "bitshape", Field::geometry, kM8N8K128},
+    {"m16n8k128", "bitshape", Field::geometry, kM16N8K128},
+    {"m16n8k256", "bitshape", Field::geometry, kM16N8K256},
+    {"m16n8k32", "float8shape", Field::geometry, kM16N8K32},
+    {"m16n16k16", "wmmashape", Field::geometry, kM16N16K16},
+    {"m32n8k16", "wmmashape", Field::geometry, kM32N8K16},
+    {"m8n32k16", "wmmashape", Field::geometry, kM8N32K16},
+    {"m16n16k8", "wmmatf32", Field::geometry, kM16N16K8},
+    {"m8n8k4", "wmmadouble", Field::geometry, kM8N8K4},
+    {"m16n16k16", "wmmaload", Field::geometry, kM16N16K16},
+    {"m32n8k16", "wmmaload", Field::geometry, kM32N8K16},
+    {"m8n32k16", "wmmaload", Field::geometry, kM8N32K16},
+    {"m16n16k8", "wmmaload", Field::geometry, kM16N16K8},
+    {"m8n8k4", "wmmaload", Field::geometry, kM8N8K4},
+    {"row", "matrixlayout", Field::layout, kRowMajor},
+    {"col", "matrixlayout", Field::layout, kColumnMajor},
+    {"x1", "matrixcount", Field::vec, 1},
+    {"x2", "matrixcount", Field::vec, 2},
+    {"x4", "matrixcount", Field::vec, 4},
+    {"u8", "abyte", Field::type_a, 0},
+    {"s8", "abyte", Field::type_a, 1},
+    {"u8", "bbyte", Field::type_b, 0},
+    {"s8", "bbyte", Field::type_b, 1},
+    {"u4", "anibble", Field::type_a, 0},
+    {"s4", "anibble", Field::type_a, 1},
+    {"u4", "bnibble", Field::type_b, 0},
+    {"s4", "bnibble", Field::type_b, 1},
+    {"e4m3", "afloat8", Field::type_a, 0},
+    {"e5m2", "afloat8", Field::type_a, 1},
+    {"e4m3", "bfloat8", Field::type_b, 0},
+    {"e5m2", "bfloat8", Field::type_b, 1},
+    {"and", "bitop", Field::operation, kOpAnd},
+    {"xor", "bitop", Field::operation, kOpXor},
+    {"trans", "", Field::to, 1},
     // Hints: accepted, without effect on results.
     {"nc", "cache", Field::nontemporal, 1},
     {"ca", "cache", Field::nontemporal, 0},
@@ -302,8 +352,12 @@ bool fits(const Slot& slot, const RowInfo& info, std::string_view word, Match& m
   return false;
 }
 
-// Rows of Category::atomic take their qualifiers in any order before the type: compilers write
-// atom.global.cta.exch, atom.add.release.gpu and atom.acquire.gpu.global.cas alike.
+// Rows that take their qualifiers in any order before the type: compilers write
+// atom.global.cta.exch, atom.add.release.gpu and atom.acquire.gpu.global.cas alike, and programs
+// ldmatrix.sync.aligned.x4.m8n8 as well as ldmatrix.sync.aligned.m8n8.x4.
+bool in_any_order(const RowInfo& info) {
+  return info.category == Category::atomic || info.opcode() == "ldmatrix";
+}
 bool match_any_order(const Row& row, const std::vector<std::string>& words, Match& match) {
   if (words.empty()) return false;
   std::vector<bool> used(row.slots.size(), false);
@@ -326,7 +380,7 @@ bool match_any_order(const Row& row, const std::vector<std::string>& words, Matc
 
 // A grammar without `.type` has its one type in the spelling or needs none.
 bool match_row(const Row& row, const std::vector<std::string>& words, Match& match) {
-  if (row.info->category == Category::atomic) return match_any_order(row, words, match);
+  if (in_any_order(*row.info)) return match_any_order(row, words, match);
   match.type = row.info->grammar.find(".type") == std::string_view::npos && !row.info->types.empty()
                    ? row.info->types.front()
                    : Type::none;

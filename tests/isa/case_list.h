@@ -1,4 +1,4 @@
-// The cases written out, as machine_cases.cpp and video_cases.cpp make them.
+// The cases written out, as machine_cases.cpp, matrix_cases.cpp and video_cases.cpp make them.
 #pragma once
 
 #include <string>
@@ -53,5 +53,6 @@ class Cases {
 };
 
 void video_cases(Cases& cases);
+void matrix_cases(Cases& cases);
 
 }  // namespace tw::isa_test

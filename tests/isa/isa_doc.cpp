@@ -38,7 +38,10 @@ int main() {
       "listed is refused by name before the kernel starts.\n\n"
       "Correctly rounded instructions give the bits that the manual defines, on every instruction "
       "set of the host. Approximate ones stay within the\n"
-      "manual's error bounds and do not reproduce the hardware's bits. A NaN from f64 arithmetic "
+      "manual's error bounds and do not reproduce the hardware's bits. Products of matrices "
+      "(`mma`, `wmma`) of "
+      "floating-point numbers are added up in double and rounded once, hardware cuts off in "
+      "places: the manual leaves it open. A NaN from f64 arithmetic "
       "is 0xfff8000000000000. Scalar video instructions give what ptxas makes of them, which "
       "is what an H200 gives and in places not what the manual says\n"
       "(`src/emu/lower_video.cpp`).\n\n"
@@ -56,6 +59,10 @@ int main() {
       "uses "
       "them |\n"
       "| `tex`, `tld4`, `suld`, `sust` | textures and surfaces |\n"
-      "| `mma`, `wmma`, `wgmma`, `ldmatrix`, `cp.async.bulk` | tensor cores and "
-      "bulk copies |\n");
+      "| `wgmma`, `tcgen05`, `cp.async.bulk`, `mma.sp`, `mma.m8n8k4.f16`, `wmma` of 4 bits and 1 "
+      "bit | "
+      "tensor cores by warpgroups, bulk copies, sparse and old forms of the warp's |\n"
+      "| `mapa`, `barrier.cluster`, `ld.shared::cluster` of another CTA | clusters of more than "
+      "one "
+      "CTA |\n");
 }

@@ -743,6 +743,7 @@ std::vector<Case> machine_cases() {
   vector_atomic_cases(cases);
   logic_cases(cases);
   video_cases(cases);
+  matrix_cases(cases);
   return cases.take();
 }
 
