@@ -47,6 +47,20 @@ double time_once(Run& run, int first_slot, cudaStream_t stream, cudaEvent_t begi
   return ms * 1e3 / run.inner;
 }
 
+// Makes `run` a graph of its launches, unless it cannot be captured, and starts it once.
+void record(Run& run, cudaStream_t stream) {
+  if (!run.candidate->capture) return;
+  if (run.graph) TW_CUDA(cudaGraphExecDestroy(run.graph));
+  cudaGraph_t graph;
+  TW_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < run.inner; ++i) run.candidate->launch(i, stream);
+  TW_CUDA(cudaStreamEndCapture(stream, &graph));
+  TW_CUDA(cudaGraphInstantiate(&run.graph, graph, 0));
+  TW_CUDA(cudaGraphDestroy(graph));
+  TW_CUDA(cudaGraphLaunch(run.graph, stream));
+  TW_CUDA(cudaStreamSynchronize(stream));
+}
+
 double percentile(std::vector<double> v, double p) {
   std::sort(v.begin(), v.end());
   double at = p * (v.size() - 1);
@@ -141,21 +155,15 @@ void measure(Case& out, const std::vector<Candidate>& candidates, const Options&
   for (Run& run : runs) {
     for (int i = 0; i < 2; ++i) run.candidate->launch(i, stream);  // module load, handles
     TW_CUDA(cudaStreamSynchronize(stream));
+    // How many launches a sample has is decided by a graph's time, too: what a call costs on the host
+    // would make samples of small products short, and the graph's own start weigh in them.
     run.inner = 3;
+    record(run, stream);
     double us = time_once(run, 2, stream, begin, end);
     run.inner = int(std::clamp(200.0 / std::max(us, 0.5), 1.0, 200.0));
     if (run.inner < 2) run.inner = 2;
     if (us > 5000) run.inner = 1;
-    if (run.candidate->capture) {
-      cudaGraph_t graph;
-      TW_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-      for (int i = 0; i < run.inner; ++i) run.candidate->launch(i, stream);
-      TW_CUDA(cudaStreamEndCapture(stream, &graph));
-      TW_CUDA(cudaGraphInstantiate(&run.graph, graph, 0));
-      TW_CUDA(cudaGraphDestroy(graph));
-      TW_CUDA(cudaGraphLaunch(run.graph, stream));
-      TW_CUDA(cudaStreamSynchronize(stream));
-    }
+    record(run, stream);
   }
   // Another order each round, so that no candidate always runs behind the same one: what ran before
   // decides the clock that is found. A seeded generator: every run of the program has the same
