@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary, permute,
-inplace, ceilings, gemm, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown,
+inplace, ceilings, gemm, gemm_goals, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown,
 checkers, lanes, lanes_below. `render_tables.py docs/transpose.md` rewrites the file;
 without a file it goes through README.md and docs/. `--check` fails if one would change.
 Standard library only.
@@ -200,12 +200,55 @@ def gemm_best(case):
     return r.get("ours"), max(lt, default=None), r.get("cublas0"), r.get("padded")
 
 
+def gemm_shape(case):
+    return tuple(int(case[k]) for k in ("m", "n", "k", "batches"))
+
+
+def copy_rate(size):
+    """GB/s of a copy that moves `size` bytes in all: between the measured copies by the logarithm of the size."""
+    copies = []
+    for case in load("ceilings-h200.json")["cases"]:
+        if case["kind"] == "copy":
+            copies.append((case["work"], best_copy({r["name"]: r["rate"] for r in case["results"]})))
+    copies.sort()
+    if size <= copies[0][0]:
+        return copies[0][1]
+    for (low, slow), (high, fast) in zip(copies, copies[1:]):
+        if size <= high:
+            return slow + (fast - slow) * math.log(size / low) / math.log(high / low)
+    return copies[-1][1]
+
+
+def gemm_bandwidth(case, ours):
+    """GB/s that a product of 16-bit elements moves at least, and its share of a copy's rate."""
+    m, n, k, batches = gemm_shape(case)
+    size = 2 * batches * (m * k + k * n + m * n)
+    rate = size / (case["work"] / (ours * 1e12)) * 1e-9
+    return [cell(rate), f"{100 * rate / copy_rate(size):.0f} %"]
+
+
+def gemm_aligned(name, case, ours):
+    """Share of our own rate on the square of the next multiple of 1024, from the squares of the same type."""
+    path = ROOT / "bench/results" / name.replace("ragged", "squares")
+    side = str((max(gemm_shape(case)[:3]) + 512) // 1024 * 1024)
+    if not path.exists():
+        return [""]
+    for other in json.loads(path.read_text())["cases"]:
+        if other["layout"] == case["layout"] and other["m"] == other["n"] == side:
+            return [f"{100 * ours / rates(other)['ours']:.0f} %"]
+    return [""]
+
+
 def gemm_table(name, data):
+    suite = data["suite"]
     ragged = any("padded" in rates(c) for c in data["cases"])
-    rows = ["| type | layout | m x n x k | ours | cuBLASLt best | ratio | cuBLASLt first |" + (" padded by hand |" if ragged else ""),
-            "|---|---|---|--:|--:|--:|--:|" + ("--:|" if ragged else "")]
+    columns = ["type", "layout", "m x n x k", "ours", "cuBLASLt best", "ratio", "cuBLASLt first"]
+    columns += (["padded by hand"] if ragged else []) + (["of our aligned"] if suite == "ragged" else [])
+    columns += ["GB/s", "of copy"] if suite == "skinny" else []
+    rows = ["| " + " | ".join(columns) + " |", "|---|---|---|" + "--:|" * (len(columns) - 3)]
     ratios, starred = [], False
-    changed = set(load("gemm-choice-changed.json")["cases"])
+    path = ROOT / "bench/results/gemm-choice-changed.json"
+    changed = set(json.loads(path.read_text())["cases"]) if path.exists() else set()
     for case in data["cases"]:
         ours, best, first, padded = gemm_best(case)
         if ours is None:
@@ -217,8 +260,11 @@ def gemm_table(name, data):
         if ratio:
             ratios.append((ratio, bool(star)))
         starred = starred or bool(star)
-        rows.append(f"| {case['type']} | {case['layout']} | {shape} | {cell(ours, digits)}{star} | {cell(best, digits)} | "
-                    f"{cell(ratio, 2)} | {cell(first, digits)} |" + (f" {cell(padded, digits)} |" if ragged else ""))
+        cells = [case["type"], case["layout"], shape, cell(ours, digits) + star, cell(best, digits), cell(ratio, 2), cell(first, digits)]
+        cells += [cell(padded, digits)] if ragged else []
+        cells += gemm_aligned(name, case, ours) if suite == "ragged" else []
+        cells += gemm_bandwidth(case, ours) if suite == "skinny" else []
+        rows.append("| " + " | ".join(cells) + " |")
     def summary(kept):
         return f"geometric mean {math.exp(sum(map(math.log, kept)) / len(kept)):.3f}, worst {min(kept):.3f}"
     if ratios:
@@ -229,6 +275,56 @@ def gemm_table(name, data):
         rows += ["", text]
     if starred:
         rows += ["", UNMEASURED_RULE]
+    return rows
+
+
+def gemm_ratios(suite, kind, keep=lambda case: True):
+    """Ratios to cuBLASLt's best of a suite's rows that have one."""
+    out = []
+    for case in load(f"gemm-{suite}-{kind}-h200.json")["cases"]:
+        ours, best, _, _ = gemm_best(case)
+        if ours and best and keep(case):
+            out.append(ours / best)
+    return out
+
+
+def mean_of(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def gemm_goals_table(_, data):
+    """What was asked of each suite beside what the stored rows say."""
+    rows = ["| suite | asked | mean | worst | met |", "|---|---|--:|--:|---|"]
+    def row(name, asked, values, met):
+        mean, worst = (f"{mean_of(values):.3f}", f"{min(values):.3f}") if values else ("", "")
+        rows.append(f"| {name} | {asked} | {mean} | {worst} | {met} |")
+    def mean_row(name, suite, kind, asked, least=0.0, keep=lambda case: True):
+        values = gemm_ratios(suite, kind, keep)
+        met = mean_of(values) >= asked and min(values) >= least
+        row(name, f"mean {asked}" + (f", worst {least}" if least else ""), values, "yes" if met else "no")
+    for kind in ("bf16", "f16"):
+        mean_row(f"squares, {kind}", "squares", kind, 1.0, 0.95)
+    mean_row("squares, tf32", "squares", "tf32", 1.0)
+    mean_row("squares, e4m3", "squares", "e4m3", 1.0)
+    mean_row("squares, fp32", "squares", "f32", 1.03)
+    mean_row("projections of language models, bf16", "llm", "bf16", 1.0)
+    for kind in ("bf16", "f16"):
+        name = f"gemm-ragged-{kind}-h200.json"
+        cases = [c for c in load(name)["cases"] if max(gemm_shape(c)) >= 4090]
+        share = [int(gemm_aligned(name, c, gemm_best(c)[0])[0].split()[0]) for c in cases]
+        rows.append(f"| ragged, {kind}, from 4093 up | 85 % of our aligned rate | | {min(share)} % | "
+                    f"{sum(s >= 85 for s in share)} of {len(share)} rows |")
+        falls = [c for c in load(name)["cases"] if "padded" in rates(c)]
+        four = [gemm_best(c)[0] / gemm_best(c)[1] for c in falls]
+        row(f"ragged, {kind}, where cuBLASLt falls", "4 times cuBLASLt", four, f"{sum(r >= 4 for r in four)} of {len(four)} rows")
+        hand = [gemm_best(c)[0] / gemm_best(c)[3] for c in falls]
+        row(f"ragged, {kind}, where cuBLASLt falls", "ahead of padding by hand", hand, f"{sum(r > 1 for r in hand)} of {len(hand)} rows")
+    mean_row("ragged, tf32, where cuBLASLt falls", "ragged", "tf32", 2.5, keep=lambda c: "padded" in rates(c))
+    mean_row("ragged, fp32", "ragged", "f32", 1.1)
+    skinny = load("gemm-skinny-bf16-h200.json")["cases"]
+    met = [c for c in skinny if gemm_best(c)[0] / gemm_best(c)[1] >= 1.1
+           or int(gemm_bandwidth(c, gemm_best(c)[0])[1].split()[0]) >= 85]
+    row("skinny, bf16", "1.1, or 85 % of a copy of as many bytes", gemm_ratios("skinny", "bf16"), f"{len(met)} of {len(skinny)} rows")
     return rows
 
 
@@ -358,7 +454,7 @@ def lanes_below_table(_, data):
     return rows
 
 
-KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_goals": gemm_goals_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 

@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "frame.h"
+#include "gemm/lib/gemm_plan.h"
 #include "gemm_cases.h"
 #include "gemm_forced.h"
 
@@ -35,6 +36,13 @@ namespace {
 
 std::string layout_name(const GemmCase& c) {
   return std::string(c.transpose_a ? "t" : "n") + (c.transpose_b ? "t" : "n");
+}
+
+int sm_count() {
+  int device = 0, count = 0;
+  TW_CUDA(cudaGetDevice(&device));
+  TW_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
 }
 
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
@@ -197,10 +205,11 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   out.name = name;
   out.unit = "TFLOP/s";
   out.work = 2.0 * double(c.m) * double(c.n) * double(c.k) * double(c.batches);
-  out.fields = {{"type", c.type->name},     {"layout", layout_name(c)},
-                {"m", std::to_string(c.m)}, {"n", std::to_string(c.n)},
-                {"k", std::to_string(c.k)}, {"batches", std::to_string(c.batches)},
-                {"suite", options.suite}};
+  out.fields = {
+      {"type", c.type->name},     {"layout", layout_name(c)},
+      {"m", std::to_string(c.m)}, {"n", std::to_string(c.n)},
+      {"k", std::to_string(c.k)}, {"batches", std::to_string(c.batches)},
+      {"suite", options.suite},   {"kernels", sized ? tw::gemm::describe_call(g, sm_count()) : ""}};
   auto run_ours = [&](int slot, cudaStream_t stream) {
     GemmArguments here = g;
     here.a = a[slot];
@@ -275,7 +284,10 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     }
   }
   std::vector<ForcedKernel> forced;
-  if (options.suite == "tiles") forced = add_forced_kernels(c, ragged, g, {a, b, d}, &candidates);
+  if (options.suite == "tiles") {
+    const bool moved = (g.ld_a * bytes) % 16 != 0 || (g.ld_b * bytes) % 16 != 0;
+    forced = add_forced_kernels(c, moved, g, {a, b, d}, &candidates);
+  }
   measure(out, candidates, options);
   double ours = 0, best = 0, first = 0;
   for (const Outcome& o : out.outcomes) {

@@ -104,18 +104,36 @@ class Forced {
 
   void add_cuda_cores() {
     for (const GemmTile& tile : tw::model::kCudaCoreTiles) {
-      for (int raster : {8, 16})
+      for (int raster : {8, 16}) {
+        if (tile.groups > 1) break;  // only in clusters
         add(predict_gemm(problem_, machine_, tile, 1, 1, 1), raster,
             [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
               return launch_sgemm(p, tile, s, stream);
             });
+      }
+      const int64_t count = div_up(case_.m, tile.bm) * div_up(case_.n, tile.bn) * case_.batches;
+      for (int k_cluster = 2; k_cluster <= tw::model::kMostKCluster; ++k_cluster) {
+        if (count * k_cluster <= 8 * machine_.sm_count && splits_evenly(blocks_, k_cluster))
+          add(predict_gemm(problem_, machine_, tile, 1, k_cluster, 1), 8,
+              [tile](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+                return launch_sgemm(p, tile, s, stream);
+              });
+      }
     }
     if (!problem_.a_mn || !problem_.b_mn || ragged_) return;
-    for (int raster : {4, 8, 16})
-      add(predict_sgemm_tma(problem_, machine_), raster,
-          [](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-            return launch_sgemm_tma(p, s, stream);
-          });
+    for (const GemmTile& tile : tw::model::kCudaCoreTmaTiles) {
+      const Launch launch = [tile](const WgmmaProblem& p, const WgmmaSchedule& s,
+                                   cudaStream_t stream) {
+        return launch_sgemm_tma(p, tile, s, stream);
+      };
+      for (int raster : {4, 8, 16})
+        add(predict_sgemm_tma(problem_, machine_, tile, 1), raster, launch);
+      const int64_t count = div_up(case_.m, tile.bm) * div_up(case_.n, tile.bn) * case_.batches;
+      for (int k_cluster = 2; k_cluster <= tw::model::kMostKCluster; ++k_cluster) {
+        if (count * k_cluster <= 2 * machine_.sm_count && splits_evenly(blocks_, k_cluster))
+          add(predict_sgemm_tma(problem_, machine_, tile, k_cluster), 8, launch);
+      }
+    }
   }
 
   bool has_layout(const WgmmaKernel& kernel) const {
@@ -181,7 +199,9 @@ class Forced {
           add(predict(1, k_cluster), 0, launch);
       }
     }
-    const bool small_tile = kernel.bm * kernel.bn < 128 * 192 && !kernel.ping_pong;
+    const bool small_tile =
+        kernel.bm * kernel.bn < (case_.type->bytes == 1 ? 128 * 128 : 128 * 192) &&
+        !kernel.ping_pong;
     if (case_.m * case_.n > 4096 * 4096 && small_tile) return;
     if (case_.m <= kernel.bm && !kernel.ping_pong) {
       for (int cluster : tw::model::kSharingAClusters)

@@ -279,6 +279,20 @@ void verify_api(Log& log, const Options& options) {
         check(s);
       }
     }
+    if (type == Type::kF32 || type == Type::kTf32) {  // a row and a column beyond whole tiles
+      for (const int64_t size : {1153, 2049, 2177}) {
+        Shape s;
+        s.type_d = native;
+        s.m = size, s.n = size, s.k = type == Type::kF32 ? 67 : 1001;
+        check(s);
+        s.transpose_a = true;
+        s.offset = 1, s.alpha = 2, s.beta = 0.5f;
+        check(s);
+        s.order = Order::kColumnMajor;
+        s.alias_c = true;
+        check(s);
+      }
+    }
     for (int64_t offset = 0; offset < 8; ++offset) {
       Shape s;
       s.m = 129, s.n = 200, s.k = 72, s.offset = offset, s.pad = 8 - offset % 8, s.type_d = native;
@@ -398,6 +412,7 @@ void verify_determinism(Log& log) {
 void verify_small(Log& log, const Options& options) {
   auto api = [&](const Shape& s) { log.check("api", describe(s), [&] { return run_shape(s); }); };
   for (Type type : {Type::kBf16, Type::kTf32, Type::kE4m3, Type::kF32}) {
+    if (!wants_type(options, type)) continue;
     for (int layout = 0; layout < 4; ++layout) {
       Shape s;
       s.transpose_a = layout & 1;
@@ -415,7 +430,7 @@ void verify_small(Log& log, const Options& options) {
     s.m = 72, s.n = 136, s.k = 8200, s.beta = 1;  // parts of K
     api(s);
   }
-  verify_sgemm(log);
+  if (wants_type(options, Type::kF32)) verify_sgemm(log);
   verify_tiles(log, options, true);
 }
 

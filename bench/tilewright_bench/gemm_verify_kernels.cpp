@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "gemm/lib/elementwise.h"
 #include "gemm/lib/sgemm.h"
 #include "gemm_verify.h"
 
@@ -74,6 +75,47 @@ void verify_gather(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
   }
 }
 
+// The same with K split over the grid: partial sums in a workspace, reduced by a second kernel.
+void verify_gather_splits(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
+  for (const int64_t k : {1029, 5000}) {
+    if (small && k != 1029) continue;
+    Shape s;
+    s.m = 67, s.n = 131, s.k = k;
+    s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+    s.type_d = Type::kF32;
+    s.transpose_a = kernel.a_mn;
+    s.transpose_b = !kernel.b_mn;
+    s.offset = 1;
+    s.batches = 2;
+    s.alpha = 0.5f;
+    const int splits = k == 1029 ? 2 : 3;
+    const std::string name = std::string(type_info(s.type).name) + " gather " +
+                             std::to_string(kernel.threads / 128) + " splits " +
+                             std::to_string(splits) + " " + describe(s);
+    log.check("tiles", name, [&] {
+      DeviceBytes partial(s.m * s.n * s.batches * splits * sizeof(float));
+      return run_shape(s, [&](const GemmArguments& g) {
+        tw::gemm::WgmmaProblem p = kernel_problem(g);
+        tw::gemm::ReduceJob job{};
+        job.partial = reinterpret_cast<const float*>(partial.data());
+        job.splits = splits;
+        job.m = g.m, job.n = g.n, job.batches = int(g.batches);
+        job.alpha = g.alpha;
+        job.d = p.d, job.ld_d = p.ld_d, job.stride_d = p.stride_d;
+        job.output = p.output;
+        p.d = partial.data();
+        p.ld_d = g.n, p.stride_d = g.m * g.n;
+        p.output = tw::gemm::Output::kF32;
+        p.alpha = 1;
+        tw::gemm::WgmmaSchedule schedule;
+        schedule.splits = splits;
+        const cudaError_t error = tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+        return error != cudaSuccess ? error : tw::gemm::launch_reduce(job, 132, nullptr);
+      });
+    });
+  }
+}
+
 constexpr int kSharesA = 10;
 
 // An ordinary or ping-pong tile, launched with this cluster.
@@ -135,6 +177,7 @@ void verify_tiles(Log& log, const Options& options, bool small) {
     if (small && kernel.element_a == tw::gemm::Element::kF16) continue;  // as bf16
     if (kernel.kernel == tw::model::GemmKernel::kGather) {
       verify_gather(log, kernel, small);
+      verify_gather_splits(log, kernel, small);
       continue;
     }
     if (kernel.kernel == tw::model::GemmKernel::kNarrow) {
@@ -158,11 +201,12 @@ void verify_tiles(Log& log, const Options& options, bool small) {
 
 // The CUDA-core kernels: every tile and layout, pitches and addresses odd and even.
 void verify_sgemm(Log& log) {
-  auto check = [&](const char* name, const Shape& s, auto launch) {
+  auto check = [&](const char* name, const Shape& s, auto launch, int k_cluster = 1) {
     log.check("sgemm", std::string("f32 ") + name + " " + describe(s), [&] {
       return run_shape(s, [&](const GemmArguments& g) {
         tw::gemm::WgmmaSchedule schedule;
         schedule.raster_group = 2;
+        schedule.k_cluster = k_cluster;
         return launch(kernel_problem(g), schedule);
       });
     });
@@ -178,11 +222,20 @@ void verify_sgemm(Log& log) {
         s.type = s.type_d = Type::kF32;
         s.transpose_a = layout & 1;
         s.transpose_b = layout >> 1;
-        const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn);
-        check(name.c_str(), s,
-              [&](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
-                return tw::gemm::launch_sgemm(p, tile, schedule, nullptr);
-              });
+        const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn) +
+                                 (tile.groups > 1 ? " groups " + std::to_string(tile.groups) : "");
+        const auto launch = [&](const tw::gemm::WgmmaProblem& p,
+                                const tw::gemm::WgmmaSchedule& schedule) {
+          return tw::gemm::launch_sgemm(p, tile, schedule, nullptr);
+        };
+        if (tile.groups == 1) check(name.c_str(), s, launch);
+        // K over the CTAs of a cluster.
+        s.k = ragged == 1 ? 263 : 512;
+        s.type_d = ragged == 2 ? Type::kBf16 : Type::kF32;
+        s.batches = ragged == 2 ? 2 : 1;
+        for (const int ranks : {2, 3, 4, 8}) {
+          check((name + " k-cluster " + std::to_string(ranks)).c_str(), s, launch, ranks);
+        }
       }
     }
   }
@@ -197,9 +250,19 @@ void verify_sgemm(Log& log) {
       s.type_d = out;
       s.transpose_a = true;
       s.alpha = k == 8 ? 0.5f : 1.0f;
-      check("TMA", s, [](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
-        return tw::gemm::launch_sgemm_tma(p, schedule, nullptr);
-      });
+      for (const tw::model::GemmTile& tile : tw::model::kCudaCoreTmaTiles) {
+        for (const int ranks : {1, 2, 4}) {
+          if (tile.groups == 1 && ranks > 1) continue;
+          const std::string name =
+              "TMA 128x" + std::to_string(tile.bn) + " k-cluster " + std::to_string(ranks);
+          check(
+              name.c_str(), s,
+              [&](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
+                return tw::gemm::launch_sgemm_tma(p, tile, schedule, nullptr);
+              },
+              ranks);
+        }
+      }
     }
   }
 }

@@ -19,7 +19,7 @@ struct GemmOptions {
   int64_t m = 0, n = 0, k = 0, batches = 1;
   std::string type = "bf16", layout = "nt";
   bool packed = false;
-  int max_splits = model::kMaxGemmSplits;
+  int max_splits = 0;  // as many as the library's own workspace has room for
 };
 
 struct TypeRow {
@@ -60,7 +60,8 @@ void explain(const GemmOptions& o) {
   const auto straddles = [&](int64_t length) { return length * type.input_bytes % 128 != 0; };
   p.straddles_a = !o.packed && !p.repack_a && straddles(a_mn ? o.m : o.k);
   p.straddles_b = !o.packed && !p.repack_b && straddles(b_mn ? o.n : o.k);
-  std::fputs(model::explain_gemm(p, model::GemmMachine{}, o.max_splits).c_str(), stdout);
+  const int max_splits = o.max_splits > 0 ? o.max_splits : model::most_splits(p);
+  std::fputs(model::explain_gemm(p, model::GemmMachine{}, max_splits).c_str(), stdout);
   const char* by = type.cuda_cores ? "the kernel that bulk copies feed" : "most kernels";
   if (p.repack_a) std::printf("A is not read as it lies by %s: %s\n", by, why_a);
   if (p.repack_b) std::printf("B is not read as it lies by %s: %s\n", by, why_b);
@@ -177,7 +178,7 @@ void add_explain_command(CLI::App& app) {
       ->check(CLI::IsMember({"nn", "nt", "tn", "tt"}));
   gemm->add_flag("--aligned", options->packed, "Leading dimensions are rounded up to 16 bytes");
   gemm->add_option("--max-splits", options->max_splits,
-                   "Splits of K that the workspace has room for")
+                   "Splits of K that the workspace has room for (a workspace as recommended)")
       ->check(CLI::Range(1, model::kMaxGemmSplits));
   gemm->callback([options] { explain(*options); });
 }

@@ -13,14 +13,19 @@ std::string name_of(const GemmCandidate& c) {
                      : c.kernel == GemmKernel::kGather ? " gather"
                      : c.kernel == GemmKernel::kFmaTma ? " TMA"
                      : c.ping_pong                     ? " turns"
-                     : c.resident > 1                  ? " pair"
-                                                       : "";
+                     : c.kernel == GemmKernel::kTiled && c.resident > 1 ? " pair"
+                                                                        : "";
   return std::to_string(c.bm) + "x" + std::to_string(c.bn) + kind;
 }
 
 std::string cluster_of(const GemmCandidate& c) {
   if (c.cluster == 1) return "1";
   return std::to_string(c.cluster) + (c.shares_a ? " (A)" : " (B)");
+}
+
+// "", or " count what".
+std::string part(const char* what, int count) {
+  return count > 1 ? std::string(" ") + what + std::to_string(count) : "";
 }
 
 constexpr const char* kColumns =
@@ -70,6 +75,22 @@ std::string repack_line(const GemmProblem& p, const GemmCandidate& chosen) {
 
 }  // namespace
 
+std::string describe(const GemmCandidate& c) {
+  std::string text = name_of(c);
+  if (c.cluster > 1) text += " cluster " + cluster_of(c);
+  return text + part("k-cluster ", c.k_cluster) + part("groups ", c.groups) +
+         part("splits ", c.splits);
+}
+
+std::string describe(const GemmPlan& plan, const GemmProblem& p) {
+  std::string text = describe(plan.main);
+  if (plan.m < p.m)
+    text += "; last " + std::to_string(p.m - plan.m) + " of m: " + describe(plan.rows);
+  if (plan.n < p.n)
+    text += "; last " + std::to_string(p.n - plan.n) + " of n: " + describe(plan.columns);
+  return text;
+}
+
 const char* to_string(GemmBound bound) {
   switch (bound) {
     case GemmBound::kCudaCores: return "CUDA cores";
@@ -113,6 +134,13 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
                 name_of(chosen).c_str(), cluster_of(chosen).c_str(), chosen.k_cluster,
                 chosen.splits, to_string(chosen.bound));
   text += line + repack_line(p, chosen);
+  const GemmPlan plan = plan_gemm(p, machine, max_splits);
+  if (plan.m < p.m || plan.n < p.n) {
+    std::snprintf(line, sizeof line, "its edges by launches of their own: %.1f us\n",
+                  plan.total_us);
+    text += line;
+  }
+  text += "queued: " + describe(plan, p) + "\n";
   for (size_t i = 1; i < candidates.size(); ++i) {
     const GemmCandidate& c = candidates[i];
     std::snprintf(line, sizeof line, "rejected %s: %.1f us more: %s\n", name_of(c).c_str(),

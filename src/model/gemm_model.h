@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "model/gemm_kernels.h"
+
 namespace tw::model {
 
 struct GemmMachine {
@@ -42,6 +44,8 @@ struct GemmMachine {
   double ping_pong_l2 = 54, ping_pong_l2_few_waves = 62;
   // ... and with rows of A beyond 12 KiB, over whose length neighbours drift apart.
   double ping_pong_l2_long_rows = 44;
+  // What the other tiles take more once the power limit rules.
+  double warm_cooperative = 1.02;
   // Least clocks that a K block takes when a CTA has one warpgroup; and when it shares A.
   double lone_warpgroup_clocks = 290, lone_sharing_clocks = 270;
   double outside_row_clocks = 2.5;  // for each row of a K block's boxes outside the matrix
@@ -51,6 +55,8 @@ struct GemmMachine {
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;
   double cuda_core_k_major = 0.975, cuda_core_ragged = 0.82;
   double cuda_core_tma_efficiency = 0.845;
+  double cuda_core_groups = 0.94;     // of that, where groups of warps share K
+  double group_sum_us = 1.0;          // groups of warps that share K
   double cuda_core_few_warps = 0.27;  // with w warps an SM: at most this times 1 + w / 4
   double dram_gb_s = 4000;
   // Part of that rate that a megabyte in flight draws, beyond 0.3.
@@ -61,12 +67,13 @@ struct GemmMachine {
   double exposed = 0.15, exposed_streaming = 0.02;
   // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
   // the CTAs of a cluster share SMs that would be enough for one each.
-  double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2, packed_sharing = 0.2;
+  double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2, packed_sharing = 0.1;
   double narrow_store_us = 0.4, narrow_sum_us = 0.6;  // narrow kernel: its epilogue, its cluster
   double copy_gb_s = 3700;                            // read plus write, for repacking and reducing
   double launch_us = 1.6;                             // launch, first bytes from DRAM, drain
-  double reduce_us = 3.0;        // the kernel that sums splits, beside its bytes
-  double repack_us = 3.3;        // the kernel that repacks, and D stored element by element
+  double reduce_us = 3.0;     // the kernel that sums splits, beside its bytes
+  double transpose_us = 0.3;  // a transposition, beside its bytes: it starts as the one before ends
+  double repack_us = 3.3;     // the kernel that repacks
   double repack_line_us = 5e-4;  // each line of a repacked operand
   double gather_launch_us = 2.4;
   // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
@@ -82,20 +89,12 @@ struct GemmProblem {
   bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
   bool transposed = false;  // an operand is transposed into the workspace: none reads it as it is
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
-  bool may_move = true;  // fp32: the workspace has room to transpose or repack operands
+  bool may_move = true;  // the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
+  bool operator==(const GemmProblem&) const = default;
 };
 
 enum class GemmBound { kCudaCores, kTensorCores, kSharedMemory, kL2, kLatency, kDram };
-
-// The library's kernels, by the file under kernels/gemm/lib.
-enum class GemmKernel {
-  kTiled,   // wgmma_kernel.cuh
-  kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
-  kGather,  // gather_kernel.cuh: any address and pitch, no repacking
-  kFma,     // sgemm.cu: CUDA cores, any address and pitch
-  kFmaTma,  // sgemm_tma.cu: CUDA cores, MN-major operands that suit TMA: others are transposed
-};
 
 struct GemmCandidate {
   GemmKernel kernel = GemmKernel::kTiled;
@@ -103,7 +102,7 @@ struct GemmCandidate {
   int resident = 1;        // CTAs an SM holds at once
   bool shares_a = false;   // the CTAs of `cluster` lie along N and share A; else along M
   bool ping_pong = false;  // kTiled: each warpgroup has tiles of its own
-  int groups = 1;          // kGather: warpgroups of a CTA that share its K blocks
+  int groups = 1;          // kGather, kFma: parts of a CTA that share its K blocks
   bool turned = false;     // kNarrow, and the wide operand is B: D is computed transposed
   int k_cluster = 1;       // CTAs of one cluster that split K of a tile and sum in shared memory
   int splits = 1;          // partial results in the workspace, summed by a second kernel
@@ -115,57 +114,34 @@ struct GemmCandidate {
   GemmBound bound = GemmBound::kTensorCores;
 };
 
-// Shapes that have a kernel, largest first.
-struct GemmTile {
-  int bm, bn;
-  int resident = 1;
-  bool ping_pong = false;
-};
-// clang-format off
-constexpr GemmTile kGemmTiles[] = {
-    {128, 256}, {128, 192}, {128, 128},
-    {64, 256}, {64, 192}, {64, 128}, {64, 96}, {64, 64}, {64, 32}, {64, 64, 2},
-    {128, 176, 1, true}, {128, 160, 1, true}, {128, 128, 1, true}, {128, 112, 1, true}, {128, 96, 1, true}};
-// clang-format on
-// Narrow side of the kernels for products with one narrow side.
-constexpr int kNarrowWidths[] = {16, 32, 64};
-constexpr int kNarrowWide = 128;
-constexpr int kNarrowResident = 2;
-// Stages of its ring: 228 KiB an SM, of which each CTA has 1 KiB reserved and 256 bytes of barriers.
-constexpr int narrow_stages(int bn) {
-  return (233472 / kNarrowResident - 1280) / ((kNarrowWide + bn) * 128);
-}
-constexpr int kGatherGroups[] = {1, 2, 4};
-// CTAs of the gathering kernel that an SM's registers hold.
-constexpr int gather_resident(int groups, int element_bytes) {
-  return groups > 1 ? 1 : (element_bytes == 1 ? 3 : 4);
-}
-constexpr bool is_gemm_tile(int bm, int bn, int resident, bool ping_pong) {
-  for (const GemmTile& t : kGemmTiles) {
-    if (t.bm == bm && t.bn == bn && t.resident == resident && t.ping_pong == ping_pong) return true;
-  }
-  return false;
-}
-constexpr GemmTile kCudaCoreTiles[] = {{128, 256}, {128, 128}, {64, 64}};
-constexpr GemmTile kCudaCoreTmaTile = {128, 256};
-constexpr int kGemmClusters[] = {1, 2};
-constexpr int kSharingAClusters[] = {2, 4};
-constexpr int kMostKCluster = 8;
-constexpr int kMaxGemmSplits = 64;
-
 // Whether a candidate reads operands only by TMA: others take any address and pitch.
 bool needs_repack(const GemmCandidate& candidate);
 
 // `shares_a`: the cluster lies along N and shares A; else along M, and shares B.
 GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
                            int cluster, int k_cluster, int splits, bool shares_a = false);
-GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine);
+GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine,
+                                GemmTile tile, int k_cluster);
 // The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
                              int k_cluster);
-GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups);
+GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups,
+                             int splits = 1);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
+// What the library queues: a product, and where a few rows or columns beyond whole tiles would cost a
+// wave (4097 cubed), those by launches of their own behind it.
+struct GemmPlan {
+  GemmCandidate main, rows, columns;
+  int64_t m = 0, n = 0;  // of `main`; `rows`: what is left of m, all columns; `columns`: of n
+  double total_us = 0;
+};
+GemmPlan plan_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
+// Splits of K whose fp32 sums have room in this many bytes, and are worth having: they stay in L2.
+int most_splits(const GemmProblem& problem, int64_t workspace_bytes = int64_t{1} << 62);
+// One line: tiles, clusters, splits, edges (gemm_explain.cpp).
+std::string describe(const GemmCandidate& candidate);
+std::string describe(const GemmPlan& plan, const GemmProblem& problem);
 // The best candidate of every tile, fastest first.
 std::vector<GemmCandidate> gemm_candidates(const GemmProblem& problem, const GemmMachine& machine,
                                            int max_splits);

@@ -104,14 +104,24 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
     };
     if (job.splits > 0 && vector) {
       for (int64_t i = first; i < plane / 4; i += step) {
-        float4 sum = *reinterpret_cast<const float4*>(partial + 4 * i);
-#pragma unroll 4
-        for (int s = 1; s < job.splits; ++s) {
-          const float4 v = *reinterpret_cast<const float4*>(partial + s * plane + 4 * i);
-          sum.x += v.x;
-          sum.y += v.y;
-          sum.z += v.z;
-          sum.w += v.w;
+        // Their latency is what the loads of a sum take: eight are in flight.
+        constexpr int kInFlight = 8;
+        float4 sum = {};
+        for (int s = 0; s < job.splits; s += kInFlight) {
+          float4 v[kInFlight];
+#pragma unroll
+          for (int j = 0; j < kInFlight; ++j) {
+            if (s + j < job.splits)
+              v[j] = *reinterpret_cast<const float4*>(partial + (s + j) * plane + 4 * i);
+          }
+#pragma unroll
+          for (int j = 0; j < kInFlight; ++j) {
+            if (s + j >= job.splits) break;
+            sum.x += v[j].x;
+            sum.y += v[j].y;
+            sum.z += v[j].z;
+            sum.w += v[j].w;
+          }
         }
         const int64_t row = 4 * i / job.n, column = 4 * i - row * job.n;
         finish(row, column, sum.x);

@@ -122,14 +122,18 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   float d[kSums];
 #pragma unroll
   for (int i = 0; i < kSums; ++i) d[i] = 0;
-  if (group < p.k_blocks) {
-    GatherLines<typename Tile::A, Tile::kAMn> a(p.a_source, tile.z, m0, group, thread);
-    GatherLines<typename Tile::B, Tile::kBMn> b(p.b_source, tile.z, n0, group, thread);
+  // K may be split over the grid: this CTA's blocks.
+  const int batch = tile.z / p.splits;
+  const int first = (tile.z - batch * p.splits) * p.k_blocks_per_split + group;
+  const int end = min(first - group + p.k_blocks_per_split, p.k_blocks);
+  if (first < end) {
+    GatherLines<typename Tile::A, Tile::kAMn> a(p.a_source, batch, m0, first, thread);
+    GatherLines<typename Tile::B, Tile::kBMn> b(p.b_source, batch, n0, first, thread);
     int a_length = a.length, b_length = b.length;
     a.load(Tile::kGroups);
     b.load(Tile::kGroups);
 #pragma unroll 1
-    for (int block = group; block < p.k_blocks; block += Tile::kGroups) {
+    for (int block = first; block < end; block += Tile::kGroups) {
       a.store(a_at, a_length, thread);
       b.store(b_at, b_length, thread);
       fence_async_shared();
@@ -147,7 +151,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
               to, a_tile + k * kStepA, b_tile + k * kStepB, k > 0 ? 1 : accumulate);
         }
         wgmma_commit();
-        if (block + Tile::kGroups < p.k_blocks) {
+        if (block + Tile::kGroups < end) {
           a_length = a.length, b_length = b.length;
           a.load(Tile::kGroups);
           b.load(Tile::kGroups);
@@ -191,7 +195,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     }
   }
   int buffer = 0;
-  store_tile<Tile, kEpilogue>(p, d, stages, {m0, n0, tile.z, 0}, 1, buffer);
+  store_tile<Tile, kEpilogue>(p, d, stages, {m0, n0, tile.z, 0}, buffer);
 }
 
 }  // namespace tw::gemm

@@ -1,19 +1,18 @@
-// tilewright/gemm.h: checks the arguments, brings the problem to row-major, chooses a kernel by the
-// model (src/model/gemm_model.h), lays out the workspace, and queues at most three kernels: repack,
-// multiply, reduce.
+// tilewright/gemm.h: checks the arguments and queues what gemm_plan.h says: operands moved, product,
+// splits of K reduced, edges beyond whole tiles.
 //
-// Column-major is row-major of the transposed product: D^T = op(B)^T op(A)^T, so A and B change
-// places. Tested by tilewright-bench gemm --suite verify.
+// Tested by tilewright-bench gemm --suite verify.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "gemm/lib/elementwise.h"
+#include "gemm/lib/gemm_plan.h"
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/wgmma_launch.h"
-#include "model/gemm_model.h"
 #include "tilewright/gemm.h"
 #include "tilewright/transpose.h"
 
@@ -29,54 +28,7 @@ Status unsupported(const char* argument, const char* message) {
   return {StatusCode::kUnsupported, argument, message, 0};
 }
 
-constexpr int type_bytes(Type t) {
-  return t == Type::kF32 || t == Type::kTf32 ? 4 : (t == Type::kBf16 || t == Type::kF16 ? 2 : 1);
-}
 constexpr bool is_fp8(Type t) { return t == Type::kE4m3 || t == Type::kE5m2; }
-Element element_of(Type t) { return static_cast<Element>(static_cast<int>(t)); }
-static_assert(static_cast<int>(Type::kE5m2) == static_cast<int>(Element::kE5m2),
-              "the enums count alike");
-
-// Row-major: D (m x n) = op(A) op(B). `mn_major` of A: stored k x m; of B: stored k x n.
-struct Normal {
-  int64_t m, n, k, batches;
-  Type type_a, type_b, type_d;
-  Matrix a, b;
-  const void* c;
-  int64_t ld_c, stride_c;
-  void* d;
-  int64_t ld_d, stride_d;
-  float alpha, beta;
-  const float *scale_a, *scale_b;
-};
-
-Normal normalise(const GemmArguments& g) {
-  Normal p{};
-  p.batches = g.batches;
-  p.k = g.k;
-  p.type_d = g.type_d;
-  p.c = g.c;
-  p.ld_c = g.ld_c;
-  p.stride_c = g.stride_c;
-  p.d = g.d;
-  p.ld_d = g.ld_d;
-  p.stride_d = g.stride_d;
-  p.alpha = g.alpha;
-  p.beta = g.beta;
-  const Matrix a{g.a, g.ld_a, g.stride_a, false}, b{g.b, g.ld_b, g.stride_b, false};
-  const bool row_major = g.order == Order::kRowMajor;
-  p.m = row_major ? g.m : g.n;
-  p.n = row_major ? g.n : g.m;
-  p.a = row_major ? a : b;
-  p.b = row_major ? b : a;
-  p.type_a = row_major ? g.type_a : g.type_b;
-  p.type_b = row_major ? g.type_b : g.type_a;
-  p.scale_a = row_major ? g.scale_a : g.scale_b;
-  p.scale_b = row_major ? g.scale_b : g.scale_a;
-  p.a.mn_major = row_major ? g.transpose_a : g.transpose_b;
-  p.b.mn_major = !(row_major ? g.transpose_b : g.transpose_a);
-  return p;
-}
 
 // Bytes from the first to past the last element of `lines` x `length` at pitch ld; -1 when beyond
 // 2^62.
@@ -196,105 +148,6 @@ Status read_device(Device* out) {
   return {};
 }
 
-// Whether an operand is copied into the workspace before it is read, and how it lies there.
-enum class Move { kNone, kRepack, kTranspose };
-struct Moved {
-  Move move = Move::kNone;
-  bool mn_major = false;
-  int64_t pitch = 0, stride = 0;  // elements
-  size_t at = 0, bytes = 0;       // in the workspace
-};
-
-// What will be queued, and where in the workspace.
-struct Plan {
-  tw::model::GemmCandidate choice;
-  Moved a, b;
-  size_t at_partial = 0, partial_bytes = 0;
-  size_t moved_bytes() const { return a.bytes + b.bytes; }
-};
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-// Partial results of splits stay in L2 and cost little; beyond this they are not worth having.
-constexpr size_t kMostPartialBytes = size_t{64} << 20;
-
-Output output_of(Type t) {
-  return t == Type::kF32 ? Output::kF32 : (t == Type::kBf16 ? Output::kBf16 : Output::kF16);
-}
-
-// How an operand (mn = m of A, n of B) has to lie for the kernels that read it by TMA: 16-bit types
-// either way, fp32 MN-major, the others K-major (PTX ISA, wgmma).
-Moved plan_move(const Matrix& x, int64_t mn, int64_t k, Type type, int64_t batches, size_t at) {
-  const int bytes = type_bytes(type);
-  Moved moved;
-  moved.mn_major = bytes == 2 ? x.mn_major : type == Type::kF32;
-  if (moved.mn_major != x.mn_major) {
-    moved.move = Move::kTranspose;
-  } else if (!suits_tma(x.data, x.pitch, x.batch_stride, static_cast<int>(batches), bytes)) {
-    moved.move = Move::kRepack;
-  } else {
-    return moved;
-  }
-  moved.pitch = round_up(moved.mn_major ? mn : k, 128 / bytes);  // lines start on a cache line
-  moved.stride = moved.pitch * (moved.mn_major ? k : mn);
-  moved.at = at;
-  moved.bytes = static_cast<size_t>(round_up(moved.stride * bytes * batches, 256));
-  return moved;
-}
-
-Plan make_plan(const Normal& p, const Device& device, size_t workspace_bytes, bool unlimited) {
-  Plan plan;
-  const int bytes = type_bytes(p.type_a);
-  const int batches = static_cast<int>(p.batches);
-  const bool cuda_cores = p.type_a == Type::kF32;
-  plan.a = plan_move(p.a, p.m, p.k, p.type_a, p.batches, 0);
-  plan.b = plan_move(p.b, p.n, p.k, p.type_a, p.batches, plan.a.bytes);
-  const size_t one_split = static_cast<size_t>(p.m) * p.n * p.batches * 4;
-  size_t room = kMostPartialBytes;
-  if (!unlimited) {
-    // On the CUDA cores only kernels that move nothing split K.
-    const size_t taken = cuda_cores ? 0 : plan.moved_bytes();
-    room = std::min(room, workspace_bytes > taken ? workspace_bytes - taken : 0);
-  }
-  const int max_splits =
-      static_cast<int>(std::min<size_t>(room / one_split, tw::model::kMaxGemmSplits));
-  tw::model::GemmMachine machine;
-  machine.sm_count = device.sm_count;
-  tw::model::GemmProblem problem;
-  problem.m = p.m;
-  problem.n = p.n;
-  problem.k = p.k;
-  problem.batches = p.batches;
-  problem.element_bytes = bytes;
-  problem.output_bytes = type_bytes(p.type_d);
-  problem.cuda_cores = cuda_cores;
-  const bool transpose_a = plan.a.move == Move::kTranspose,
-             transpose_b = plan.b.move == Move::kTranspose;
-  if (cuda_cores) {  // the model knows what a transposition costs there
-    problem.a_mn = p.a.mn_major;
-    problem.b_mn = p.b.mn_major;
-    problem.repack_a = !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
-    problem.repack_b = !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
-    problem.may_move = unlimited || workspace_bytes >= plan.moved_bytes();
-  } else {
-    problem.a_mn = plan.a.mn_major;
-    problem.b_mn = plan.b.mn_major;
-    problem.repack_a = plan.a.move != Move::kNone;
-    problem.repack_b = plan.b.move != Move::kNone;
-    problem.transposed = transpose_a || transpose_b;
-  }
-  problem.straddles_a = !problem.repack_a && p.a.pitch * bytes % 128 != 0;
-  problem.straddles_b = !problem.repack_b && p.b.pitch * bytes % 128 != 0;
-  problem.plain = p.beta == 0.0f && output_of(p.type_d) == native_output(element_of(p.type_a));
-  plan.choice = tw::model::choose_gemm(problem, machine, std::max(1, max_splits));
-  if (!tw::model::needs_repack(plan.choice)) plan.a = plan.b = {};
-  plan.at_partial = plan.moved_bytes();
-  if (plan.choice.splits > 1) plan.partial_bytes = one_split * plan.choice.splits;
-  return plan;
-}
-
 Status launched(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
   return {StatusCode::kLaunchFailed, "", what, error};
@@ -319,17 +172,17 @@ ReduceJob reduction(const Normal& p) {
   return job;
 }
 
-Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace,
-           cudaStream_t stream) {
+// Brings operands that the kernels cannot read as they lie into the workspace; `a` and `b` become
+// what the kernels read.
+Status move_operands(const Normal& p, const Plan& plan, const Device& device, char* workspace,
+                     cudaStream_t stream, Matrix* a, Matrix* b) {
   const int bytes = type_bytes(p.type_a);
-  Matrix a = p.a, b = p.b;
-  const int batches = static_cast<int>(p.batches);
   struct Operand {
     Matrix* matrix;
     const Moved& moved;
     int64_t mn;
   };
-  const Operand operands[] = {{&a, plan.a, p.m}, {&b, plan.b, p.n}};
+  const Operand operands[] = {{a, plan.a, p.m}, {b, plan.b, p.n}};
   RepackJob jobs[2];
   int count = 0;
   for (const Operand& o : operands) {
@@ -346,9 +199,9 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
     job.destination_stride = o.moved.stride;
   }
   if (count > 0) {
-    const Status status =
-        launched(launch_repack(jobs, count, batches, bytes, device.sm_count, stream),
-                 "repacking an operand");
+    const Status status = launched(
+        launch_repack(jobs, count, static_cast<int>(p.batches), bytes, device.sm_count, stream),
+        "repacking an operand");
     if (!status) return status;
   }
   for (const Operand& o : operands) {
@@ -361,32 +214,59 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
                                     {p.batches, x.batch_stride, o.moved.stride}, stream);
     if (!status) return status;
   }
+  return {};
+}
+
+// What is left of a matrix whose lines are a row of op(A), a column of op(B), or one k, from this row
+// or column on.
+Matrix from(const Matrix& x, int64_t mn, int bytes) {
+  Matrix rest = x;
+  rest.data = static_cast<const char*>(x.data) + (x.mn_major ? mn : mn * x.pitch) * bytes;
+  return rest;
+}
+
+// Rows m0.. and columns n0.. of D, m x n of them.
+struct Part {
+  int64_t m0, n0, m, n;
+};
+
+// Queues the kernel of `choice` for a part of D. `partial`: where the sums of splits of K go.
+Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& part,
+                const tw::model::GemmCandidate& choice, float* partial, const Device& device,
+                cudaStream_t stream) {
+  const int bytes = type_bytes(p.type_a), d_bytes = type_bytes(p.type_d);
+  Normal here = p;  // D and C from the part's first element on
+  const int64_t c_at = part.m0 * p.ld_c + part.n0, d_at = part.m0 * p.ld_d + part.n0;
+  here.m = part.m;
+  here.n = part.n;
+  if (p.c != nullptr) here.c = static_cast<const char*>(p.c) + c_at * d_bytes;
+  here.d = static_cast<char*>(p.d) + d_at * d_bytes;
   WgmmaProblem problem{};
-  problem.m = static_cast<int>(p.m);
-  problem.n = static_cast<int>(p.n);
+  problem.m = static_cast<int>(part.m);
+  problem.n = static_cast<int>(part.n);
   problem.k = static_cast<int>(p.k);
-  problem.batches = batches;
-  problem.a = a;
-  problem.b = b;
+  problem.batches = static_cast<int>(p.batches);
+  problem.a = from(a, part.m0, bytes);
+  problem.b = from(b, part.n0, bytes);
   WgmmaSchedule schedule;
-  schedule.cluster = plan.choice.cluster;
-  schedule.shares_a = plan.choice.shares_a;
-  schedule.raster_group = plan.choice.raster_group;
-  schedule.splits = plan.choice.splits;
-  schedule.k_cluster = plan.choice.k_cluster;
+  schedule.cluster = choice.cluster;
+  schedule.shares_a = choice.shares_a;
+  schedule.raster_group = choice.raster_group;
+  schedule.splits = choice.splits;
+  schedule.k_cluster = choice.k_cluster;
   schedule.sm_count = device.sm_count;
   schedule.programmatic = true;
-  if (plan.choice.splits > 1) {
-    problem.d = workspace + plan.at_partial;
-    problem.ld_d = p.n;
-    problem.stride_d = p.m * p.n;
+  if (choice.splits > 1) {
+    problem.d = partial;
+    problem.ld_d = part.n;
+    problem.stride_d = part.m * part.n;
     problem.output = Output::kF32;
     problem.alpha = 1;
   } else {
-    problem.d = p.d;
+    problem.d = here.d;
     problem.ld_d = p.ld_d;
     problem.stride_d = p.stride_d;
-    problem.c = p.c;
+    problem.c = here.c;
     problem.ld_c = p.ld_c;
     problem.stride_c = p.stride_c;
     problem.output = output_of(p.type_d);
@@ -397,29 +277,44 @@ Status run(const Normal& p, const Plan& plan, const Device& device, char* worksp
   }
   Status status;
   if (p.type_a == Type::kF32) {
-    status =
-        launched(plan.choice.kernel == tw::model::GemmKernel::kFmaTma
-                     ? launch_sgemm_tma(problem, schedule, stream)
-                     : launch_sgemm(problem, {plan.choice.bm, plan.choice.bn, 1}, schedule, stream),
-                 "the CUDA-core kernel");
+    const tw::model::GemmTile tile{choice.bm, choice.bn, choice.resident, false, choice.groups};
+    status = launched(choice.kernel == tw::model::GemmKernel::kFmaTma
+                          ? launch_sgemm_tma(problem, tile, schedule, stream)
+                          : launch_sgemm(problem, tile, schedule, stream),
+                      "the CUDA-core kernel");
   } else {
     Element element_a = element_of(p.type_a), element_b = element_of(p.type_b);
-    if (plan.choice.turned) {  // D^T = B^T A^T, with B's rows on the wide side
+    if (choice.turned) {  // D^T = B^T A^T, with B's rows on the wide side
       std::swap(problem.a, problem.b);
       std::swap(problem.m, problem.n);
       std::swap(element_a, element_b);
       problem.transposed = true;
     }
-    const WgmmaKernel* kernel = find_wgmma_kernel(element_a, element_b, plan.choice,
-                                                  problem.a.mn_major, problem.b.mn_major);
+    const WgmmaKernel* kernel =
+        find_wgmma_kernel(element_a, element_b, choice, problem.a.mn_major, problem.b.mn_major);
     if (kernel == nullptr) return unsupported("type_a", "no kernel of this type was built");
     status = launched(launch_wgmma(*kernel, problem, schedule, stream), "the tensor-core kernel");
   }
-  if (!status || plan.choice.splits == 1) return status;
-  ReduceJob job = reduction(p);
-  job.partial = reinterpret_cast<const float*>(workspace + plan.at_partial);
-  job.splits = plan.choice.splits;
+  if (!status || choice.splits == 1) return status;
+  ReduceJob job = reduction(here);
+  job.partial = partial;
+  job.splits = choice.splits;
   return launched(launch_reduce(job, device.sm_count, stream), "reducing the splits of K");
+}
+
+Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace,
+           cudaStream_t stream) {
+  Matrix a = p.a, b = p.b;
+  Status status = move_operands(p, plan, device, workspace, stream, &a, &b);
+  if (!status) return status;
+  auto* partial = reinterpret_cast<float*>(workspace + plan.at_partial);
+  const int64_t m = plan.queue.m, n = plan.queue.n;
+  status = multiply(p, a, b, {0, 0, m, n}, plan.queue.main, partial, device, stream);
+  if (status && m < p.m)
+    status = multiply(p, a, b, {m, 0, p.m - m, p.n}, plan.queue.rows, nullptr, device, stream);
+  if (status && n < p.n)
+    status = multiply(p, a, b, {0, n, m, p.n - n}, plan.queue.columns, nullptr, device, stream);
+  return status;
 }
 
 bool is_empty(const GemmArguments& g) { return g.m == 0 || g.n == 0 || g.batches == 0 || g.k == 0; }
@@ -434,7 +329,7 @@ Status gemm_workspace(const GemmArguments& g, GemmWorkspace* bytes) noexcept {
   Device device;
   status = read_device(&device);
   if (!status) return status;
-  const Plan plan = make_plan(normalise(g), device, 0, true);
+  const Plan plan = make_plan(normalise(g), device.sm_count, 0, true);
   bytes->recommended = plan.moved_bytes() + plan.partial_bytes;
   // fp32 has kernels that read operands as they lie.
   bytes->minimum = g.type_a == Type::kF32 ? 0 : plan.moved_bytes();
@@ -451,7 +346,7 @@ Status gemm(const GemmArguments& g, void* workspace, size_t workspace_bytes,
   if (!status) return status;
   if (p.k == 0) return launched(launch_reduce(reduction(p), device.sm_count, stream), "scaling C");
   if (device.major != 9) return unsupported("", "the kernels need compute capability 9.0 (Hopper)");
-  const Plan plan = make_plan(p, device, workspace_bytes, false);
+  const Plan plan = make_plan(p, device.sm_count, workspace_bytes, false);
   if (plan.moved_bytes() + plan.partial_bytes > workspace_bytes) {
     return {StatusCode::kWorkspaceTooSmall, "workspace_bytes",
             "smaller than gemm_workspace's minimum", 0};

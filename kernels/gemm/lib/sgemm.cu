@@ -9,9 +9,10 @@
 // single elements, which transposes a K-major operand on the way and makes every address and pitch
 // good: nothing is repacked. Lanes are laid out 8 x 4 with neighbours sharing a row or a column, so
 // that a 16-byte load takes two wavefronts, and lines are padded by 16 bytes, so that a transposing
-// copy of 8 k x 4 rows hits 32 banks.
+// copy of 8 k x 4 rows hits 32 banks. Where tiles are few, two groups of a CTA's warps, and the CTAs of
+// a cluster, share K of a tile and sum through shared memory.
 //
-// Limits: the sum over k runs in order. Tested by tilewright-bench gemm --suite verify.
+// Limits: the sum over k runs in order, where K is shared in as many parts. Tested by tilewright-bench gemm --suite verify.
 #include "common/hopper.cuh"
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/sgemm_common.cuh"
@@ -28,7 +29,7 @@ struct SgemmParams {
 };
 
 template <int BM_, int BN_, int BK_, int TN_, int kWarpsM_, int kWarpsN_, int kStages_,
-          int kBlocksPerSm_, int kUnroll_>
+          int kBlocksPerSm_, int kUnroll_, int kGroups_ = 1>
 struct SgemmTile {
   static constexpr int BM = BM_, BN = BN_, BK = BK_, TN = TN_, TM = 8;
   static constexpr int kWarpsM = kWarpsM_, kWarpsN = kWarpsN_, kStages = kStages_;
@@ -36,10 +37,14 @@ struct SgemmTile {
   static constexpr int kUnroll =
       kUnroll_;  // k steps in the loop's body: what fits the instruction caches
   static constexpr int kWarpM = 8 * TM, kWarpN = 4 * TN;  // lanes: 8 along M, 4 along N
-  static constexpr int kThreads = kWarpsM * kWarpsN * 32;
+  // Groups of warps that share K of the CTA's tile, each with a ring of its own.
+  static constexpr int kGroups = kGroups_;
+  static constexpr int kGroupThreads = kWarpsM * kWarpsN * 32, kThreads = kGroups * kGroupThreads;
   static constexpr int kPitchA = BM + 4, kPitchB = BN + 4;  // floats
   static constexpr int kStageBytes = BK * (kPitchA + kPitchB) * 4;
-  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static constexpr int kRingBytes = kStages * kStageBytes, kSharedBytes = kGroups * kRingBytes;
+  static constexpr int kPartialBytes = kGroups * partial_bytes(BM, BN);  // over the stages
+  static constexpr int kMostBytes = kSharedBytes > kPartialBytes ? kSharedBytes : kPartialBytes;
   static_assert(kWarpsM * kWarpM == BM && kWarpsN * kWarpN == BN, "warps tile the CTA's part of D");
   static_assert(kUnroll % 2 == 0 && BK % kUnroll == 0, "two sets of fragments take turns");
   static_assert(BK % 8 == 0, "a transposing copy takes eight k at a time");
@@ -72,7 +77,7 @@ template <class Tile, int kRows, int kPitch, bool kMn> struct Loader {
 
   __device__ __forceinline__ Loader(const Matrix& x, int batch, int first, int rows, int k0,
                                     int k_end, bool use_vector) {
-    thread = threadIdx.x;
+    thread = static_cast<int>(threadIdx.x) % Tile::kGroupThreads;
     pitch = x.pitch;
     vector = use_vector;
     whole = first + kRows <= rows;
@@ -88,7 +93,7 @@ template <class Tile, int kRows, int kPitch, bool kMn> struct Loader {
 
   // Queues the copies of the next BK k into `stage` (lines of kPitch floats).
   __device__ __forceinline__ void load(uint32_t stage) {
-    constexpr int BK = Tile::BK, T = Tile::kThreads;
+    constexpr int BK = Tile::BK, T = Tile::kGroupThreads;
     const bool inside = whole && k_left >= BK;
     if constexpr (kMn) {
       if (vector) {
@@ -161,16 +166,24 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, TM = Tile::TM, TN = Tile::TN;
   constexpr int kStages = Tile::kStages, kPitchA = Tile::kPitchA, kPitchB = Tile::kPitchB;
   extern __shared__ __align__(16) uint8_t shared[];
-  const uint32_t stages = shared_address(shared);
+  constexpr int T = Tile::kGroupThreads;
+  const int group = Tile::kGroups == 1 ? 0 : warp_uniform(static_cast<int>(threadIdx.x) / T);
+  const uint32_t stages = shared_address(shared) + group * Tile::kRingBytes;
+  auto meet = [group] { named_barrier(1 + group, T); };
   wait_for_kernels_ahead();
   let_kernels_behind_start();
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const int warp = static_cast<int>(threadIdx.x) % T >> 5, lane = threadIdx.x & 31;
   // Bits 1, 2, 3 of the lane go along M, 0 and 4 along N.
   const int lane_m = (lane >> 1) & 7, lane_n = (lane & 1) | ((lane >> 4) << 1);
   const int row0 = warp % Tile::kWarpsM * Tile::kWarpM + lane_m * 4;
   const int column0 = warp / Tile::kWarpsM * Tile::kWarpN + lane_n * 4;
-  const TileAt at = tile_at(p.grid, static_cast<int>(blockIdx.x));
-  const int k0 = at.split * p.grid.k_per_split, k_end = min(k0 + p.grid.k_per_split, p.grid.k);
+  const int ranks = p.grid.k_cluster;
+  const int index = static_cast<int>(blockIdx.x) / ranks;
+  const int rank = static_cast<int>(blockIdx.x) - index * ranks;
+  const TileAt at = tile_at(p.grid, index);
+  const int part = ranks > 1 ? rank : at.split;
+  const int k0 = (part * Tile::kGroups + group) * p.grid.k_per_split;
+  const int k_end = min(k0 + p.grid.k_per_split, p.grid.k);
   const int tiles = (k_end - k0 + BK - 1) / BK;
   Loader<Tile, BM, kPitchA, kAMn> load_a(p.a, at.batch, at.m * BM, p.grid.m, k0, k_end, p.a_vector);
   Loader<Tile, BN, kPitchB, kBMn> load_b(p.b, at.batch, at.n * BN, p.grid.n, k0, k_end, p.b_vector);
@@ -190,7 +203,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   float sum[TM][TN] = {};
   float a[2][TM], b[2][TN];
   copy_wait<kStages - 2>();
-  __syncthreads();
+  meet();
   // Of the stage being read, where this thread's fragments of its first k lie.
   uint32_t a_stage = stages + row0 * 4, b_stage = stages + kBytesA + column0 * 4;
   const uint32_t a_end = a_stage + kStages * Tile::kStageBytes;
@@ -207,7 +220,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
         if (u == U - 1 && k + U == BK) {
           // The next stage has arrived, and this one is no longer read but from registers.
           copy_wait<kStages - 2>();
-          __syncthreads();
+          meet();
           a_stage += Tile::kStageBytes;
           b_stage += Tile::kStageBytes;
           if (a_stage == a_end) {
@@ -239,23 +252,23 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   }
   copy_wait<0>();
   const SgemmStore store(p.grid, at);
-#pragma unroll
-  for (int i = 0; i < TM; ++i) {
-    const int row = at.m * BM + row0 + (i / 4) * 32 + i % 4;
-    if (row >= p.grid.m) continue;
-#pragma unroll
-    for (int j = 0; j < TN; j += 4) {
-      store.four(row, at.n * BN + column0 + j * 4,
-                 {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]});
-    }
+  if (Tile::kGroups > 1 || ranks > 1) {
+    __syncthreads();  // no warp reads the stages any more
+    store_shared_sums<BM, BN, Tile::kThreads, Tile::kGroups>(
+        store, sum, row0, column0, shared_address(shared), at, rank, group);
+  } else {
+    store_sums(store, sum, at.m * BM + row0, at.n * BN + column0);
   }
 }
 
 template <class Tile, bool kAMn, bool kBMn>
 cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
                    cudaStream_t stream) {
+  // Groups without a cluster are a launch that racecheck names (it is silent where a cluster barrier
+  // orders the sums); nothing takes it.
+  if (Tile::kGroups > 1 && schedule.k_cluster == 1) return cudaErrorInvalidConfiguration;
   static const cudaError_t configured = cudaFuncSetAttribute(
-      sgemm<Tile, kAMn, kBMn>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
+      sgemm<Tile, kAMn, kBMn>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kMostBytes);
   if (configured != cudaSuccess) return configured;
   SgemmParams p{};
   p.a = problem.a;
@@ -265,9 +278,11 @@ cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
   };
   p.a_vector = vector(p.a);
   p.b_vector = vector(p.b);
-  p.grid = sgemm_grid(problem, schedule, Tile::BM, Tile::BN);
+  p.grid = sgemm_grid(problem, schedule, Tile::BM, Tile::BN, Tile::kGroups);
   SgemmLaunch launch;
-  if (!launch.configure(p.grid, Tile::kThreads, Tile::kSharedBytes, schedule, stream))
+  const int shared_bytes =
+      Tile::kGroups * p.grid.k_cluster > 1 ? Tile::kMostBytes : Tile::kSharedBytes;
+  if (!launch.configure(p.grid, Tile::kThreads, shared_bytes, schedule, stream))
     return cudaErrorInvalidConfiguration;
   void* arguments[] = {&p};
   return cudaLaunchKernelExC(&launch.config,
@@ -280,6 +295,8 @@ cudaError_t launch_layout(const WgmmaProblem& problem, const model::GemmTile& ti
   auto go = [&]<class Tile>(Tile) { return launch<Tile, kAMn, kBMn>(problem, schedule, stream); };
   //                           BM   BN  BK  TN  warps stages CTAs an SM, unrolled
   if (tile.bn == 256) return go(SgemmTile<128, 256, 16, 16, 2, 4, 3, 1, 4>{});
+  if (tile.bn == 128 && tile.groups == 2)
+    return go(SgemmTile<128, 128, 16, 16, 2, 2, 3, 1, 4, 2>{});
   if (tile.bn == 128) return go(SgemmTile<128, 128, 16, 16, 2, 2, 3, 2, 4>{});
   return go(SgemmTile<64, 64, 16, 8, 1, 2, 4, 4, 4>{});
 }

@@ -15,8 +15,8 @@ namespace tw::gemm {
 cudaError_t launch_sgemm(const WgmmaProblem& problem, const model::GemmTile& tile,
                          const WgmmaSchedule& schedule, cudaStream_t stream);
 
-// The same in tiles of 128 x 256 for MN-major operands that suit TMA.
-cudaError_t launch_sgemm_tma(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
-                             cudaStream_t stream);
+// The same for MN-major operands that suit TMA; `tile`: one of model::kCudaCoreTmaTiles.
+cudaError_t launch_sgemm_tma(const WgmmaProblem& problem, const model::GemmTile& tile,
+                             const WgmmaSchedule& schedule, cudaStream_t stream);
 
 }  // namespace tw::gemm

@@ -1,8 +1,10 @@
-// What the two fp32 kernels share: which part of D a CTA computes, how it is written, the launch.
+// What the two fp32 kernels share: which part of D a CTA computes, how it is summed over a cluster and
+// written, the launch.
 //
 // Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
+#include "common/hopper.cuh"
 #include "gemm/lib/output.cuh"
 #include "gemm/lib/wgmma_launch.h"
 
@@ -10,6 +12,7 @@ namespace tw::gemm {
 
 struct SgemmGrid {
   int m, n, k, k_per_split, splits, batches, tiles_m, tiles_n, raster_group;
+  int k_cluster;  // > 1: the CTAs of a cluster share K of one tile (splits is 1)
   float alpha, beta;
   const void* c;
   int64_t ld_c, stride_c;
@@ -61,16 +64,93 @@ struct SgemmStore {
   }
 };
 
+// A thread's TM x TN sums: rows in fours, 32 apart, columns in fours, 16 apart; row and column of the
+// first in D.
+template <int TM, int TN>
+__device__ __forceinline__ void store_sums(const SgemmStore& store, const float (&sum)[TM][TN],
+                                           int row0, int column0) {
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    const int row = row0 + (i / 4) * 32 + i % 4;
+    if (row >= store.p.m) continue;
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+      store.four(row, column0 + 4 * j, {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]});
+    }
+  }
+}
+
+// Partial sums in shared memory: the pitch of their lines, 16 bytes off a multiple of the banks.
+__host__ __device__ constexpr int partial_pitch(int bn) { return bn * 4 + 16; }
+__host__ __device__ constexpr int partial_bytes(int bm, int bn) { return bm * partial_pitch(bn); }
+
+// The same where groups of warps, and the CTAs of a cluster, hold partial sums of one tile: each keeps
+// its own in shared memory (partial_bytes a group from `base` on, which nothing reads any more), and
+// each CTA sums its share of the tile from all of them in a fixed order, and stores it. The first
+// kThreads of every CTA of the cluster call this, others have ended; row0 and column0 lie within the tile.
+template <int BM, int BN, int kThreads, int kGroups, int TM, int TN>
+__device__ __forceinline__ void store_shared_sums(const SgemmStore& store,
+                                                  const float (&sum)[TM][TN], int row0, int column0,
+                                                  uint32_t base, TileAt at, int rank, int group) {
+  constexpr int kPitch = partial_pitch(BN), kQuads = BN / 4;
+  const int ranks = store.p.k_cluster;
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    const uint32_t line =
+        base + group * partial_bytes(BM, BN) + (row0 + (i / 4) * 32 + i % 4) * kPitch + column0 * 4;
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+      gpu::store_shared_v4(line + 16 * j, __float_as_uint(sum[i][j]),
+                           __float_as_uint(sum[i][j + 1]), __float_as_uint(sum[i][j + 2]),
+                           __float_as_uint(sum[i][j + 3]));
+    }
+  }
+  if (ranks > 1) {
+    gpu::cluster_sync();
+  } else {
+    gpu::named_barrier(8, kThreads);
+  }
+  const int rows = min(BM, store.p.m - at.m * BM);
+#pragma unroll 1
+  for (int piece = rank * kThreads + static_cast<int>(threadIdx.x); piece < rows * kQuads;
+       piece += ranks * kThreads) {
+    const int row = piece / kQuads, quad = piece % kQuads;
+    float4 total = {};
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const uint32_t address = base + g * partial_bytes(BM, BN) + row * kPitch + quad * 16;
+      float4 part[kMostRanks];
+#pragma unroll
+      for (int r = 0; r < kMostRanks; ++r) {  // all in flight
+        if (r < ranks)
+          part[r] = ranks > 1 ? gpu::load_remote_v4(address, r) : gpu::load_shared_f4(address);
+      }
+#pragma unroll
+      for (int r = 0; r < kMostRanks; ++r) {
+        if (r >= ranks) break;
+        total.x += part[r].x;
+        total.y += part[r].y;
+        total.z += part[r].z;
+        total.w += part[r].w;
+      }
+    }
+    store.four(at.m * BM + row, at.n * BN + quad * 4, total);
+  }
+  if (ranks > 1) gpu::cluster_sync_relaxed();  // no CTA leaves while its peers may read from it
+}
+
+// `groups`: of a CTA's warps that share K of its tile.
 inline SgemmGrid sgemm_grid(const WgmmaProblem& problem, const WgmmaSchedule& schedule, int bm,
-                            int bn) {
+                            int bn, int groups = 1) {
   auto div_up = [](int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); };
   SgemmGrid p{};
   p.m = problem.m;
   p.n = problem.n;
   p.k = problem.k;
   p.batches = problem.batches;
-  p.k_per_split = div_up(div_up(problem.k, 32), schedule.splits) * 32;
-  p.splits = div_up(problem.k, p.k_per_split);
+  p.k_cluster = schedule.k_cluster;
+  p.k_per_split = div_up(div_up(problem.k, 32), schedule.splits * schedule.k_cluster * groups) * 32;
+  p.splits = schedule.k_cluster > 1 ? 1 : div_up(problem.k, p.k_per_split * groups);
   p.tiles_m = div_up(problem.m, bm);
   p.tiles_n = div_up(problem.n, bn);
   p.raster_group = schedule.raster_group;
@@ -86,23 +166,30 @@ inline SgemmGrid sgemm_grid(const WgmmaProblem& problem, const WgmmaSchedule& sc
   return p;
 }
 
-// One CTA a part of D, which may start before the kernel ahead has ended.
+// One CTA a part of D, or of its sums, which may start before the kernel ahead has ended.
 struct SgemmLaunch {
   cudaLaunchConfig_t config{};
-  cudaLaunchAttribute attribute{};
+  cudaLaunchAttribute attributes[2]{};
 
   bool configure(const SgemmGrid& p, int threads, int shared_bytes, const WgmmaSchedule& schedule,
                  cudaStream_t stream) {
-    const int64_t units = int64_t{p.tiles_m} * p.tiles_n * p.batches * p.splits;
+    const int64_t units = int64_t{p.tiles_m} * p.tiles_n * p.batches * p.splits * p.k_cluster;
     if (units > (int64_t{1} << 30)) return false;
     config.gridDim = dim3(static_cast<unsigned>(units));
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &attribute;
-    config.numAttrs = schedule.programmatic ? 1 : 0;
+    config.attrs = attributes;
+    if (p.k_cluster > 1) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+      attributes[config.numAttrs].val.clusterDim.x = static_cast<unsigned>(p.k_cluster);
+      attributes[config.numAttrs].val.clusterDim.y = 1;
+      attributes[config.numAttrs++].val.clusterDim.z = 1;
+    }
+    if (schedule.programmatic) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
     return true;
   }
 };

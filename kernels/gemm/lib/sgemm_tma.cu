@@ -10,7 +10,8 @@
 //
 // The order of the multiplications decides the speed, too: a row of 16 columns to, the next row fro,
 // so that each has one operand from the reuse cache (54.0 TFLOP/s; columns of 8 rows 50.9).
-// Limits: operands that suit TMA; sums run over k in order. Tested by tilewright-bench gemm --suite
+// Where tiles are few, two groups of warps and the CTAs of a cluster share K of a tile.
+// Limits: operands that suit TMA; sums run over k in order, where K is shared in as many parts. Tested by tilewright-bench gemm --suite
 // verify.
 #include "common/hopper.cuh"
 #include "gemm/lib/sgemm.h"
@@ -27,17 +28,28 @@ struct SgemmTmaParams {
   SgemmGrid grid;
 };
 
-constexpr int BM = model::kCudaCoreTmaTile.bm, BN = model::kCudaCoreTmaTile.bn, BK = 32;
-constexpr int TM = 8, TN = 16, kUnroll = 4;  // k steps in the loop's body: what fits the L0 cache
-constexpr int kStages = 4;
-constexpr int kLineA = BM * 4, kLineB = BN * 4;  // one k, in bytes
-constexpr int kBytesA = BK * kLineA, kBytesB = BK * kLineB, kStageBytes = kBytesA + kBytesB;
-constexpr int kWarpsM = 2, kWarpsN = 4, kConsumers = kWarpsM * kWarpsN;  // 64 x 64 of D each
-constexpr int kThreads = (kConsumers + 4) * 32;  // registers move between whole warpgroups
-constexpr int kSharedBytes = kStages * kStageBytes + 16 * kStages;
-static_assert(kWarpsM * 64 == BM && kWarpsN * 64 == BN, "warps tile the CTA's part of D");
-static_assert(kSharedBytes <= 232448, "227 KiB a block (programming guide, cc 9.0)");
+constexpr int BK = 32, TM = 8, TN = 16;
+constexpr int kUnroll = 4;  // k steps in the loop's body: what fits the L0 cache
 
+// Eight warps multiply 64 x 64 of D each: all of a tile's 128 x 256, or two groups of four share the
+// K blocks of a tile of 128 x 128.
+template <int BN_, int kGroups_> struct SgemmTmaTile {
+  static constexpr int BM = 128, BN = BN_, kGroups = kGroups_;
+  static constexpr int kLineA = BM * 4, kLineB = BN * 4;  // one k, in bytes
+  static constexpr int kBytesA = BK * kLineA, kBytesB = BK * kLineB;
+  static constexpr int kStageBytes = kBytesA + kBytesB, kStages = kGroups == 1 ? 4 : 6;
+  static constexpr int kWarpsM = 2, kWarpsN = BN / 64, kGroupWarps = kWarpsM * kWarpsN;
+  static constexpr int kConsumers = kGroups * kGroupWarps;
+  static constexpr int kThreads = (kConsumers + 4) * 32;  // registers move between whole warpgroups
+  static constexpr int kSharedBytes = kStages * kStageBytes + 16 * kStages;
+  static_assert(kConsumers == 8, "what registers hold");
+  static_assert(kStages % kGroups == 0, "each group has stages of its own");
+  static_assert(kSharedBytes <= 232448, "227 KiB a block (programming guide, cc 9.0)");
+  static_assert(kGroups * partial_bytes(BM, BN) <= kStages * kStageBytes,
+                "partial sums lie over the stages");
+};
+
+template <class Tile>
 __device__ __forceinline__ void produce(const SgemmTmaParams& p, TileAt at, int first, int blocks,
                                         uint32_t stages, uint32_t full, uint32_t empty) {
   int stage = 0;
@@ -45,11 +57,11 @@ __device__ __forceinline__ void produce(const SgemmTmaParams& p, TileAt at, int 
 #pragma unroll 1
   for (int block = first; block < first + blocks; ++block) {
     mbarrier_wait(empty + 8 * stage, phase ^ 1);
-    const uint32_t to = stages + stage * kStageBytes, barrier = full + 8 * stage;
-    mbarrier_arrive_expect(barrier, kStageBytes);
-    tma_load(to, &p.a, at.m * BM, block * BK, at.batch, barrier);
-    tma_load(to + kBytesA, &p.b, at.n * BN, block * BK, at.batch, barrier);
-    if (++stage == kStages) {
+    const uint32_t to = stages + stage * Tile::kStageBytes, barrier = full + 8 * stage;
+    mbarrier_arrive_expect(barrier, Tile::kStageBytes);
+    tma_load(to, &p.a, at.m * Tile::BM, block * BK, at.batch, barrier);
+    tma_load(to + Tile::kBytesA, &p.b, at.n * Tile::BN, block * BK, at.batch, barrier);
+    if (++stage == Tile::kStages) {
       stage = 0;
       phase ^= 1;
     }
@@ -81,84 +93,96 @@ __device__ __forceinline__ void multiply(float (&sum)[TM][TN], const float (&a)[
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 1) sgemm_tma(const __grid_constant__ SgemmTmaParams p) {
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    sgemm_tma(const __grid_constant__ SgemmTmaParams p) {
+  constexpr int BM = Tile::BM, BN = Tile::BN, kStages = Tile::kStages, kGroups = Tile::kGroups;
   extern __shared__ __align__(128) uint8_t shared[];
   const uint32_t stages = shared_address(shared);
-  const uint32_t full = stages + kStages * kStageBytes, empty = full + 8 * kStages;
+  const uint32_t full = stages + kStages * Tile::kStageBytes, empty = full + 8 * kStages;
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&p.a);
     prefetch_tensor_map(&p.b);
     for (int s = 0; s < kStages; ++s) {
       mbarrier_init(full + 8 * s, 1);
-      mbarrier_init(empty + 8 * s, kConsumers);
+      mbarrier_init(empty + 8 * s, Tile::kGroupWarps);
     }
     fence_mbarrier_init();
   }
   __syncthreads();
   wait_for_kernels_ahead();
   let_kernels_behind_start();
-  const TileAt at = tile_at(p.grid, static_cast<int>(blockIdx.x));
-  const int first = at.split * p.grid.k_per_split / BK;
-  const int blocks = min(p.grid.k_per_split, p.grid.k - first * BK + BK - 1) / BK;
+  // Only the tile with groups shares K in clusters: what the other does not execute, it has not.
+  const int ranks = kGroups == 1 ? 1 : p.grid.k_cluster;
+  const int index = static_cast<int>(blockIdx.x) / ranks;
+  const int rank = static_cast<int>(blockIdx.x) - index * ranks;
+  const TileAt at = tile_at(p.grid, index);
+  const int share = p.grid.k_per_split * kGroups;  // k of this CTA
+  const int first = (kGroups > 1 && ranks > 1 ? rank : at.split) * share / BK;
+  const int blocks = min(share, p.grid.k - first * BK + BK - 1) / BK;
   const int warp = warp_uniform(static_cast<int>(threadIdx.x) >> 5), lane = threadIdx.x & 31;
-  if (warp >= kConsumers) {
+  if (warp >= Tile::kConsumers) {
     registers_release<40>();
-    if (warp == kConsumers && elect_lane()) produce(p, at, first, blocks, stages, full, empty);
+    if (warp == Tile::kConsumers && elect_lane())
+      produce<Tile>(p, at, first, blocks, stages, full, empty);
     return;
   }
   registers_acquire<232>();
+  const int group = kGroups == 1 ? 0 : warp / Tile::kGroupWarps,
+            own = warp - group * Tile::kGroupWarps;
   // Bits 1, 2, 3 of the lane go along M, 0 and 4 along N.
   const int lane_m = (lane >> 1) & 7, lane_n = (lane & 1) | ((lane >> 4) << 1);
-  const int row0 = warp % kWarpsM * 64 + lane_m * 4;     // rows row0 .. + 3, and 32 further
-  const int column0 = warp / kWarpsM * 64 + lane_n * 4;  // columns column0 .. + 3, and 16, 32, 48
+  const int row0 = own % Tile::kWarpsM * 64 + lane_m * 4;     // rows row0 .. + 3, and 32 further
+  const int column0 = own / Tile::kWarpsM * 64 + lane_n * 4;  // column0 .. + 3, and 16, 32, 48
   float sum[TM][TN] = {};
   float a[2][TM], b[2][TN];
-  int stage = 0;
+  // This group's blocks: every kGroups-th, in every kGroups-th stage.
+  int stage = group;
   uint32_t phase = 0;
-  uint32_t a_next = stages + row0 * 4, b_next = stages + kBytesA + column0 * 4;
-  mbarrier_wait(full, 0);
+  const uint32_t start0 = stages + group * Tile::kStageBytes;
+  uint32_t a_next = start0 + row0 * 4, b_next = start0 + Tile::kBytesA + column0 * 4;
+  if (kGroups == 1 || group < blocks) mbarrier_wait(full + 8 * stage, 0);
   load_quads<TM, 32>(a[0], a_next);
   load_quads<TN, 16>(b[0], b_next);
-  a_next += kLineA;  // of the k after this one
-  b_next += kLineB;
+  a_next += Tile::kLineA;  // of the k after this one
+  b_next += Tile::kLineB;
 #pragma unroll 1
-  for (int t = 0; t < blocks; ++t) {
+  for (int t = group; t < blocks; t += kGroups) {
 #pragma unroll 1
     for (int k = 0; k < BK; k += kUnroll) {
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         if (u == kUnroll - 1 && k + kUnroll == BK) {  // the next k lies in the next stage
-          if (++stage == kStages) {
-            stage = 0;
+          stage += kGroups;
+          if (stage == kStages + group) {
+            stage = group;
             phase ^= 1;
           }
-          const uint32_t start = stages + stage * kStageBytes;
-          a_next = start + row0 * 4 - (kUnroll - 1) * kLineA;
-          b_next = start + kBytesA + column0 * 4 - (kUnroll - 1) * kLineB;
-          if (t + 1 < blocks) mbarrier_wait(full + 8 * stage, phase);
+          const uint32_t start = stages + stage * Tile::kStageBytes;
+          a_next = start + row0 * 4 - (kUnroll - 1) * Tile::kLineA;
+          b_next = start + Tile::kBytesA + column0 * 4 - (kUnroll - 1) * Tile::kLineB;
+          if (t + kGroups < blocks) mbarrier_wait(full + 8 * stage, phase);
         }
-        load_quads<TM, 32>(a[(u + 1) & 1], a_next + u * kLineA);
-        load_quads<TN, 16>(b[(u + 1) & 1], b_next + u * kLineB);
-        if (u == 0 && k == 0 && t > 0) {  // every lane has its last values of the stage before
+        load_quads<TM, 32>(a[(u + 1) & 1], a_next + u * Tile::kLineA);
+        load_quads<TN, 16>(b[(u + 1) & 1], b_next + u * Tile::kLineB);
+        if (u == 0 && k == 0 && t > group) {  // every lane has its last values of the stage before
           __syncwarp();
-          if (lane == 0) mbarrier_arrive(empty + 8 * (stage == 0 ? kStages - 1 : stage - 1));
+          const int before = stage == group ? kStages - kGroups + group : stage - kGroups;
+          if (lane == 0) mbarrier_arrive(empty + 8 * before);
         }
         multiply(sum, a[u & 1], b[u & 1]);
       }
-      a_next += kUnroll * kLineA;
-      b_next += kUnroll * kLineB;
+      a_next += kUnroll * Tile::kLineA;
+      b_next += kUnroll * Tile::kLineB;
     }
   }
   const SgemmStore store(p.grid, at);
-#pragma unroll
-  for (int i = 0; i < TM; ++i) {
-    const int row = at.m * BM + row0 + (i / 4) * 32 + i % 4;
-    if (row >= p.grid.m) continue;
-#pragma unroll
-    for (int j = 0; j < TN; j += 4) {
-      store.four(row, at.n * BN + column0 + 4 * j,
-                 {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]});
-    }
+  if constexpr (kGroups > 1) {
+    named_barrier(1, Tile::kConsumers * 32);  // no warp reads the stages any more
+    store_shared_sums<BM, BN, Tile::kConsumers * 32, kGroups>(store, sum, row0, column0, stages, at,
+                                                              rank, group);
+  } else {
+    store_sums(store, sum, at.m * BM + row0, at.n * BN + column0);
   }
 }
 
@@ -167,25 +191,36 @@ bool encode(CUtensorMap* map, const Matrix& x, int mn, int k, int batches, int b
                       BK, Swizzle::kNone);
 }
 
-}  // namespace
-
-cudaError_t launch_sgemm_tma(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
-                             cudaStream_t stream) {
-  static const cudaError_t configured =
-      cudaFuncSetAttribute(sgemm_tma, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+template <class Tile>
+cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
+                   cudaStream_t stream) {
+  static const cudaError_t configured = cudaFuncSetAttribute(
+      sgemm_tma<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
   if (configured != cudaSuccess) return configured;
   if (!problem.a.mn_major || !problem.b.mn_major) return cudaErrorInvalidValue;
+  if (Tile::kGroups == 1 && schedule.k_cluster > 1) return cudaErrorInvalidConfiguration;
   SgemmTmaParams p{};
-  p.grid = sgemm_grid(problem, schedule, BM, BN);
-  if (!encode(&p.a, problem.a, problem.m, problem.k, problem.batches, BM) ||
-      !encode(&p.b, problem.b, problem.n, problem.k, problem.batches, BN)) {
+  p.grid = sgemm_grid(problem, schedule, Tile::BM, Tile::BN, Tile::kGroups);
+  if (!encode(&p.a, problem.a, problem.m, problem.k, problem.batches, Tile::BM) ||
+      !encode(&p.b, problem.b, problem.n, problem.k, problem.batches, Tile::BN)) {
     return cudaErrorInvalidValue;
   }
   SgemmLaunch launch;
-  if (!launch.configure(p.grid, kThreads, kSharedBytes, schedule, stream))
+  if (!launch.configure(p.grid, Tile::kThreads, Tile::kSharedBytes, schedule, stream))
     return cudaErrorInvalidConfiguration;
   void* arguments[] = {&p};
-  return cudaLaunchKernelExC(&launch.config, reinterpret_cast<const void*>(&sgemm_tma), arguments);
+  return cudaLaunchKernelExC(&launch.config, reinterpret_cast<const void*>(&sgemm_tma<Tile>),
+                             arguments);
+}
+
+}  // namespace
+
+cudaError_t launch_sgemm_tma(const WgmmaProblem& problem, const model::GemmTile& tile,
+                             const WgmmaSchedule& schedule, cudaStream_t stream) {
+  static_assert(model::kCudaCoreTmaTiles[0].bn == 256 && model::kCudaCoreTmaTiles[1].groups == 2,
+                "the model predicts these kernels");
+  return tile.groups == 2 ? launch<SgemmTmaTile<128, 2>>(problem, schedule, stream)
+                          : launch<SgemmTmaTile<256, 1>>(problem, schedule, stream);
 }
 
 }  // namespace tw::gemm

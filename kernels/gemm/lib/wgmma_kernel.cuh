@@ -138,10 +138,11 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
     const int mn = kIsA ? tile.m(p, rank) * Tile::BM : tile.n(p, rank) * Tile::BN;
     // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows
-    // a large power of two apart do not all ask the same DRAM channels at once. The order within a
-    // sum is free.
+    // a large power of two apart do not all ask the same DRAM channels at once; where the grid splits
+    // K, each split does. The order within a sum is free.
     int block = first_block;
-    if (p.units_m == 1) block += tile.n_unit * 5 % (last_block - first_block);
+    if (p.units_m == 1 || (p.splits > 1 && p.k_cluster == 1))
+      block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);
 #pragma unroll 1
     for (int count = first_block; count < last_block; ++count) {
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
@@ -205,7 +206,7 @@ template <int kCount> __device__ __forceinline__ void keep_below(float (&d)[kCou
 template <Epilogue kEpilogue> __device__ __forceinline__ void finish_stores(const WgmmaParams& p) {
   if constexpr (kEpilogue == Epilogue::kVector || kEpilogue == Epilogue::kElements) return;
   if (kEpilogue == Epilogue::kBulk || p.store == Store::kBulk) {
-    if ((threadIdx.x & 127) < 32 && elect_lane()) tma_store_wait_read<0>();
+    if (elect_lane()) tma_store_wait_read<0>();
   }
 }
 
@@ -263,38 +264,47 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
     };
     if constexpr (Tile::kPromote) {
       // Two sets of partial sums where registers hold them: one is added while the tensor cores
-      // work on the other. (Across iterations of the loop ptxas would serialise them.)
+      // work on the other, four K blocks in a row (across iterations of the loop ptxas would
+      // serialise them).
       constexpr int kSets = BN <= 128 ? 2 : 1;
       float part[kSets][BN / 2];
 #pragma unroll
       for (int i = 0; i < BN / 2; ++i) d[i] = 0;
-      auto add = [&](float(&done)[BN / 2], int which) {
-        keep_below(done);
-        release(which);
+      int oldest = stage;  // the first stage that is not released
+      auto issue = [&](int which) {
+        multiply(part[which], 0);
+        advance();
+      };
+      auto add = [&](int which) {
+        keep_below(part[which]);
+        release(oldest);
+        if (++oldest == Tile::kStages) oldest = 0;
 #pragma unroll
-        for (int i = 0; i < BN / 2; ++i) d[i] += done[i];
+        for (int i = 0; i < BN / 2; ++i) d[i] += part[which][i];
       };
       int block = 0;
       if constexpr (kSets == 2) {
 #pragma unroll 1
-        for (; block + 1 < blocks; block += 2) {
-          multiply(part[0], 0);
-          advance();
-          const int first = previous;
-          multiply(part[1], 0);
-          advance();
+        for (; block + 3 < blocks; block += 4) {
+          issue(0);
+          issue(1);
           wgmma_wait<1>();
-          add(part[0], first);
+          add(0);
+          issue(0);
+          wgmma_wait<1>();
+          add(1);
+          issue(1);
+          wgmma_wait<1>();
+          add(0);
           wgmma_wait<0>();
-          add(part[1], previous);
+          add(1);
         }
       }
 #pragma unroll 1
       for (; block < blocks; ++block) {
-        multiply(part[0], 0);
-        advance();
+        issue(0);
         wgmma_wait<0>();
-        add(part[0], previous);
+        add(0);
       }
     } else {
       multiply(d, 0);
@@ -317,7 +327,7 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
       const StorePart part{tile.m(p, rank) * Tile::BM + group * 64, tile.n(p, rank) * BN, tile.z,
                            0};
       store_tile<Tile, kEpilogue>(p, d, staging + group * Tile::kBuffers * Tile::kStagingBytes,
-                                  part, 1 + group, buffer);
+                                  part, buffer);
     }
   }
   finish_stores<kEpilogue>(p);
@@ -400,9 +410,8 @@ __device__ __forceinline__ void consume_in_turns(const WgmmaParams& p, uint32_t 
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const StorePart part{tile.m(p, rank) * Tile::BM + half * 64, tile.n(p, rank) * BN, tile.z, 0};
-      store_tile<Tile, kEpilogue>(p, d[half],
-                                  staging + group * Tile::kBuffers * Tile::kStagingBytes, part,
-                                  1 + group, buffer);
+      store_tile<Tile, kEpilogue>(
+          p, d[half], staging + group * Tile::kBuffers * Tile::kStagingBytes, part, buffer);
     }
   }
   finish_stores<kEpilogue>(p);

@@ -3,6 +3,7 @@
 
 #include "gemm/lib/tensor_map.h"
 #include "gemm/lib/wgmma_launch.h"
+#include "model/gemm_model.h"
 
 namespace tw::gemm {
 namespace {
@@ -31,6 +32,83 @@ const void* function_for(const WgmmaKernel& kernel, const WgmmaParams& p, bool s
   return special != nullptr ? special : of(Epilogue::kGeneral);
 }
 
+// Sizes, raster, scalars: all but the tensor maps and the way to store.
+WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
+                      const WgmmaSchedule& schedule) {
+  const int along_m = schedule.shares_a ? 1 : schedule.cluster;
+  const int along_n = schedule.shares_a ? schedule.cluster : 1;
+  const bool shared_k = schedule.k_cluster > 1;
+  WgmmaParams p{};
+  p.m = problem.m;
+  p.n = problem.n;
+  p.k_blocks = div_up(problem.k, 128 / element_bytes(kernel.element_a));
+  p.k_cluster = schedule.k_cluster;
+  p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
+  p.splits = shared_k ? schedule.k_cluster : div_up(p.k_blocks, p.k_blocks_per_split);
+  p.batches = problem.batches;
+  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * along_m);
+  p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
+  p.raster_group = schedule.raster_group;
+  p.cluster = schedule.cluster;
+  p.shares_a = schedule.shares_a;
+  p.alpha = problem.alpha;
+  p.beta = problem.beta;
+  p.scale_a = problem.scale_a;
+  p.scale_b = problem.scale_b;
+  p.c = problem.c;
+  p.ld_c = problem.ld_c;
+  p.stride_c = problem.stride_c;
+  p.output = problem.output;
+  p.transposed = problem.transposed;
+  p.d_data = problem.d;
+  p.ld_d = problem.ld_d;
+  p.stride_d = problem.stride_d;
+  return p;
+}
+
+// How the kernel reads A and B; false when the driver refuses a map.
+bool set_operands(const WgmmaKernel& kernel, const WgmmaProblem& problem,
+                  const WgmmaSchedule& schedule, WgmmaParams* p) {
+  const Element element = kernel.element_a;
+  const int bytes = element_bytes(element), bk = 128 / bytes;
+  if (kernel.kernel == GemmKernel::kGather) {
+    p->a_source = source_of(problem.a, problem.m, problem.k, bytes);
+    p->b_source = source_of(problem.b, problem.n, problem.k, bytes);
+    return true;
+  }
+  // Of a shared operand each CTA of the cluster loads a part of the lines.
+  const int a_parts = schedule.shares_a ? schedule.cluster : 1;
+  const int b_parts = schedule.shares_a ? 1 : schedule.cluster;
+  return encode_operand(&p->a, problem.a, problem.m, problem.k, problem.batches, element,
+                        (problem.a.mn_major ? bk : kernel.bm) / a_parts) &&
+         encode_operand(&p->b, problem.b, problem.n, problem.k, problem.batches, element,
+                        (problem.b.mn_major ? bk : kernel.bn) / b_parts);
+}
+
+// How D leaves; false when the driver refuses a map. `one_tile`: no CTA has a second one.
+bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_tile,
+               WgmmaParams* p) {
+  const bool shared_k = p->k_cluster > 1;
+  const int bytes = output_bytes(problem.output);
+  const int matrices = problem.batches * (shared_k ? 1 : p->splits);
+  // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
+  // a pitch of 132 wrote column 131), so the width counts too.
+  const bool whole = !shared_k && kernel.kernel != GemmKernel::kNarrow &&
+                     problem.n * bytes % 16 == 0 &&
+                     suits_tma(problem.d, problem.ld_d, problem.stride_d, matrices, bytes);
+  // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
+  // and ping-pong have no kernel for it.
+  const bool soon = kernel.functions[static_cast<int>(Epilogue::kVector)] != nullptr &&
+                    (kernel.kernel == GemmKernel::kGather || one_tile);
+  p->store = !whole ? Store::kElements : (soon ? Store::kVector : Store::kBulk);
+  if (p->store != Store::kBulk) return true;
+  const Element out = problem.output == Output::kF32    ? Element::kF32
+                      : problem.output == Output::kBf16 ? Element::kBf16
+                                                        : Element::kF16;
+  const Lines d{problem.d, problem.n, problem.m, problem.ld_d, problem.stride_d, matrices, out};
+  return encode_lines(&p->d, d, 128 / bytes, 16);  // a warp's rows
+}
+
 }  // namespace
 
 bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches,
@@ -41,93 +119,44 @@ bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batche
 
 cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                          const WgmmaSchedule& schedule, cudaStream_t stream) {
-  const int bk = 128 / element_bytes(kernel.element_a);
   const int cluster = schedule.cluster;
+  const bool shared_k = schedule.k_cluster > 1, narrow = kernel.kernel == GemmKernel::kNarrow;
   if (cluster != 1 && cluster != 2 && cluster != 4) return cudaErrorInvalidValue;
-  const int along_m = schedule.shares_a ? 1 : cluster, along_n = schedule.shares_a ? cluster : 1;
-  WgmmaParams p{};
-  p.m = problem.m;
-  p.n = problem.n;
-  p.k_blocks = div_up(problem.k, bk);
-  p.k_cluster = schedule.k_cluster;
-  const bool shared_k = schedule.k_cluster > 1;
-  p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
-  p.splits = shared_k ? schedule.k_cluster : div_up(p.k_blocks, p.k_blocks_per_split);
+  WgmmaParams p = params_of(kernel, problem, schedule);
   // Every CTA of a cluster must have a part of K.
   if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster)
     return cudaErrorInvalidValue;
-  p.batches = problem.batches;
-  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * along_m);
-  p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
-  p.raster_group = schedule.raster_group;
-  p.cluster = cluster;
-  p.shares_a = schedule.shares_a;
-  p.alpha = problem.alpha;
-  p.beta = problem.beta;
-  p.scale_a = problem.scale_a;
-  p.scale_b = problem.scale_b;
-  p.c = problem.c;
-  p.ld_c = problem.ld_c;
-  p.stride_c = problem.stride_c;
-  p.output = problem.output;
-  const Element out = problem.output == Output::kF32    ? Element::kF32
-                      : problem.output == Output::kBf16 ? Element::kBf16
-                                                        : Element::kF16;
-  const Lines d{problem.d,    problem.n,        problem.m,
-                problem.ld_d, problem.stride_d, problem.batches * (shared_k ? 1 : p.splits),
-                out};
-  const int columns = 128 / element_bytes(out);
-  const Element element = kernel.element_a;
-  p.transposed = problem.transposed;
-  p.d_data = problem.d;
-  p.ld_d = problem.ld_d;
-  p.stride_d = problem.stride_d;
-  const bool gather = kernel.kernel == GemmKernel::kGather;
-  const bool narrow = kernel.kernel == GemmKernel::kNarrow;
-  bool ok = true;
-  if (gather) {
-    p.a_source = source_of(problem.a, problem.m, problem.k, element_bytes(element));
-    p.b_source = source_of(problem.b, problem.n, problem.k, element_bytes(element));
-  } else {
-    ok = encode_operand(&p.a, problem.a, problem.m, problem.k, problem.batches, element,
-                        (problem.a.mn_major ? bk : kernel.bm) / along_n) &&
-         encode_operand(&p.b, problem.b, problem.n, problem.k, problem.batches, element,
-                        (problem.b.mn_major ? bk : kernel.bn) / along_m);
-  }
+  if (narrow && (problem.n > kernel.bn || problem.batches > 65535))
+    return cudaErrorInvalidConfiguration;
   const int64_t units = int64_t{p.units_m} * p.units_n * p.batches * p.splits;
+  if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   const int slots = schedule.sm_count * kernel.resident;
-  // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
-  // a pitch of 132 wrote column 131), so the width counts too.
-  const bool whole =
-      !shared_k && !narrow && problem.n * output_bytes(problem.output) % 16 == 0 &&
-      suits_tma(problem.d, problem.ld_d, problem.stride_d, d.batches, output_bytes(problem.output));
-  // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
-  // and ping-pong have no kernel for it.
-  const bool soon = kernel.functions[static_cast<int>(Epilogue::kVector)] != nullptr &&
-                    (gather || units * cluster <= slots);
-  p.store = !whole ? Store::kElements : (soon ? Store::kVector : Store::kBulk);
-  if (p.store == Store::kBulk) ok = ok && encode_lines(&p.d, d, columns, 64);
-  if (!ok) return cudaErrorInvalidValue;
+  if (!set_operands(kernel, problem, schedule, &p) ||
+      !set_store(kernel, problem, units * cluster <= slots, &p)) {
+    return cudaErrorInvalidValue;
+  }
   const void* function = function_for(kernel, p, shared_k);
   if (function == nullptr) return cudaErrorInvalidConfiguration;
 
-  if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   cudaLaunchConfig_t config{};
-  if (narrow && (problem.n > kernel.bn || problem.batches > 65535))
-    return cudaErrorInvalidConfiguration;
-  config.gridDim =
-      narrow
-          ? dim3(static_cast<unsigned>(p.units_m * schedule.k_cluster), 1, problem.batches)
-          : dim3(static_cast<unsigned>(
-                shared_k || gather ? units : std::min<int64_t>(units, slots / cluster) * cluster));
-  config.blockDim = dim3(kernel.threads);
-  config.dynamicSmemBytes = kernel.shared_bytes;
+  if (narrow) {
+    config.gridDim = dim3(static_cast<unsigned>(p.units_m * schedule.k_cluster), 1,
+                          static_cast<unsigned>(problem.batches));
+  } else if (shared_k || kernel.kernel == GemmKernel::kGather) {  // a CTA for each unit
+    config.gridDim = dim3(static_cast<unsigned>(units));
+  } else {  // persistent
+    config.gridDim =
+        dim3(static_cast<unsigned>(std::min<int64_t>(units, slots / cluster) * cluster));
+  }
+  config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
+  config.dynamicSmemBytes = static_cast<size_t>(kernel.shared_bytes);
   config.stream = stream;
   cudaLaunchAttribute attributes[2];
   config.attrs = attributes;
   if (cluster > 1 || shared_k) {
     attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-    attributes[config.numAttrs].val.clusterDim.x = shared_k ? schedule.k_cluster : cluster;
+    attributes[config.numAttrs].val.clusterDim.x =
+        static_cast<unsigned>(shared_k ? schedule.k_cluster : cluster);
     attributes[config.numAttrs].val.clusterDim.y = 1;
     attributes[config.numAttrs++].val.clusterDim.z = 1;
   }

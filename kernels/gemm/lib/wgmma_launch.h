@@ -10,7 +10,11 @@
 #include <cstdint>
 
 #include "gemm/lib/wgmma_params.h"
-#include "model/gemm_model.h"
+#include "model/gemm_kernels.h"
+
+namespace tw::model {
+struct GemmCandidate;  // gemm_model.h
+}
 
 namespace tw::gemm {
 

@@ -145,12 +145,12 @@ __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t bas
   }
 }
 
-// Stages and stores a warpgroup's 64 x BN part of D: fragments to swizzled rows of 128 bytes, then a
-// bulk tensor store, or each warp its own rows.
+// Stages and stores a warpgroup's 64 x BN part of D: fragments to swizzled rows of 128 bytes, then
+// each warp its own 16 rows, by a bulk tensor store or by itself: no warp waits for another.
 template <Output kOutput, int BN, int kBuffers, int kStagingBytes>
 __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
                                            const float (&d)[BN / 2], uint32_t staging,
-                                           StorePart part, int barrier, int& buffer) {
+                                           StorePart part, int& buffer) {
   const int thread = threadIdx.x & 127, warp = thread >> 5, lane = thread & 31;
   constexpr int kColumns = kOutput == Output::kF32 ? 32 : 64;  // 128 bytes
   // Address of 16-byte chunk `chunk` of row r in a staging buffer.
@@ -209,32 +209,27 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
   for (int h = 0; h < BN; h += kColumns) {
     const int columns = BN - h < kColumns ? BN - h : kColumns;
     part.x = x0 + h;
-    // A bulk copy's box is 128 bytes wide: a narrower rest is stored by the warps.
+    // A bulk copy's box is 128 bytes wide: a narrower rest is stored 16 bytes a lane.
     const bool bulk = store == Store::kBulk && columns == kColumns;
-    // The buffer must be free: of bulk copies, or of this warp's own reads.
-    if (store == Store::kBulk) {
-      if (thread < 32 && elect_lane()) tma_store_wait_read<kBuffers - 1>();
-      named_barrier(barrier, 128);
-    } else {
-      __syncwarp();
-    }
+    // The warp's rows of the buffer must be free: of its own bulk copies, or of its own reads.
+    if (store == Store::kBulk && elect_lane()) tma_store_wait_read<kBuffers - 1>();
+    __syncwarp();
     uint32_t base = staging + buffer * kStagingBytes;
     buffer ^= 1;
     // Addresses are computed here, not kept in registers through the mainloop.
     asm volatile("" : "+r"(base));
     stage(base, h, columns);
+    if (bulk) fence_async_shared();
+    __syncwarp();
     if (bulk) {
-      fence_async_shared();
-      named_barrier(barrier, 128);
-      if (thread < 32 && elect_lane()) {
-        tma_store(&p.d, part.x, part.m0, part.z, base);
+      if (elect_lane()) {
+        tma_store(&p.d, part.x, part.m0 + warp * 16, part.z, base + warp * 2048);
         tma_store_commit();
       }
       continue;
     }
-    __syncwarp();
     // An empty group: the waits above count groups, one a buffer.
-    if (store == Store::kBulk && thread < 32 && elect_lane()) tma_store_commit();
+    if (store == Store::kBulk && elect_lane()) tma_store_commit();
     if (kOutput != Output::kF32 || store != Store::kElements) {
       store_rows_vector<kOutput>(p, base, part, warp, lane);
     } else {
@@ -253,8 +248,7 @@ __device__ __forceinline__ float scaled_alpha(const WgmmaParams& p) {
 // Scales the accumulators, adds beta * C if kReadsC, and stores the warpgroup's 64 x BN part of D.
 template <class Tile, Epilogue kEpilogue>
 __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile::BN / 2],
-                                           uint32_t staging, StorePart part, int barrier,
-                                           int& buffer) {
+                                           uint32_t staging, StorePart part, int& buffer) {
   constexpr int BN = Tile::BN, kBuffers = Tile::kBuffers, kBytes = Tile::kStagingBytes;
   const float alpha = scaled_alpha(p);
   if (alpha != 1.0f) {
@@ -265,7 +259,7 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
     constexpr Store kStore = kEpilogue == Epilogue::kBulk     ? Store::kBulk
                              : kEpilogue == Epilogue::kVector ? Store::kVector
                                                               : Store::kElements;
-    store_part<Tile::kNative, BN, kBuffers, kBytes>(p, kStore, d, staging, part, barrier, buffer);
+    store_part<Tile::kNative, BN, kBuffers, kBytes>(p, kStore, d, staging, part, buffer);
     return;
   }
   if (p.beta != 0.0f) {
@@ -283,11 +277,11 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
     }
   }
   if (p.output == Output::kF32) {
-    store_part<Output::kF32, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+    store_part<Output::kF32, BN, kBuffers, kBytes>(p, p.store, d, staging, part, buffer);
   } else if (p.output == Output::kBf16) {
-    store_part<Output::kBf16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+    store_part<Output::kBf16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, buffer);
   } else {
-    store_part<Output::kF16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, barrier, buffer);
+    store_part<Output::kF16, BN, kBuffers, kBytes>(p, p.store, d, staging, part, buffer);
   }
 }
 

@@ -1,0 +1,157 @@
+// See gemm_plan.h.
+#include "gemm/lib/gemm_plan.h"
+
+#include <algorithm>
+
+namespace tw::gemm {
+
+using tilewright::GemmArguments;
+using tilewright::Order;
+
+Normal normalise(const GemmArguments& g) {
+  Normal p{};
+  p.batches = g.batches;
+  p.k = g.k;
+  p.type_d = g.type_d;
+  p.c = g.c;
+  p.ld_c = g.ld_c;
+  p.stride_c = g.stride_c;
+  p.d = g.d;
+  p.ld_d = g.ld_d;
+  p.stride_d = g.stride_d;
+  p.alpha = g.alpha;
+  p.beta = g.beta;
+  const Matrix a{g.a, g.ld_a, g.stride_a, false}, b{g.b, g.ld_b, g.stride_b, false};
+  const bool row_major = g.order == Order::kRowMajor;
+  p.m = row_major ? g.m : g.n;
+  p.n = row_major ? g.n : g.m;
+  p.a = row_major ? a : b;
+  p.b = row_major ? b : a;
+  p.type_a = row_major ? g.type_a : g.type_b;
+  p.type_b = row_major ? g.type_b : g.type_a;
+  p.scale_a = row_major ? g.scale_a : g.scale_b;
+  p.scale_b = row_major ? g.scale_b : g.scale_a;
+  p.a.mn_major = row_major ? g.transpose_a : g.transpose_b;
+  p.b.mn_major = !(row_major ? g.transpose_b : g.transpose_a);
+  return p;
+}
+
+namespace {
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// How an operand (mn = m of A, n of B) has to lie for the kernels that read it by TMA: 16-bit types
+// either way, fp32 MN-major, the others K-major (PTX ISA, wgmma).
+Moved plan_move(const Matrix& x, int64_t mn, int64_t k, Type type, int64_t batches, size_t at) {
+  const int bytes = type_bytes(type);
+  Moved moved;
+  moved.mn_major = bytes == 2 ? x.mn_major : type == Type::kF32;
+  if (moved.mn_major != x.mn_major) {
+    moved.move = Move::kTranspose;
+  } else if (!suits_tma(x.data, x.pitch, x.batch_stride, static_cast<int>(batches), bytes)) {
+    moved.move = Move::kRepack;
+  } else {
+    return moved;
+  }
+  moved.pitch = round_up(moved.mn_major ? mn : k, 128 / bytes);  // lines start on a cache line
+  moved.stride = moved.pitch * (moved.mn_major ? k : mn);
+  moved.at = at;
+  moved.bytes = static_cast<size_t>(round_up(moved.stride * bytes * batches, 256));
+  return moved;
+}
+
+// As the model sees it. `may_move`: the workspace has room for moved operands.
+model::GemmProblem problem_of(const Normal& p, const Plan& plan, bool may_move) {
+  const int bytes = type_bytes(p.type_a);
+  const int batches = static_cast<int>(p.batches);
+  model::GemmProblem problem;
+  problem.m = p.m;
+  problem.n = p.n;
+  problem.k = p.k;
+  problem.batches = p.batches;
+  problem.element_bytes = bytes;
+  problem.output_bytes = type_bytes(p.type_d);
+  problem.cuda_cores = p.type_a == Type::kF32;
+  const bool transpose_a = plan.a.move == Move::kTranspose,
+             transpose_b = plan.b.move == Move::kTranspose;
+  if (problem.cuda_cores) {  // the model knows what a transposition costs there
+    problem.a_mn = p.a.mn_major;
+    problem.b_mn = p.b.mn_major;
+    problem.repack_a = !suits_tma(p.a.data, p.a.pitch, p.a.batch_stride, batches, bytes);
+    problem.repack_b = !suits_tma(p.b.data, p.b.pitch, p.b.batch_stride, batches, bytes);
+  } else {
+    problem.a_mn = plan.a.mn_major;
+    problem.b_mn = plan.b.mn_major;
+    problem.repack_a = plan.a.move != Move::kNone;
+    problem.repack_b = plan.b.move != Move::kNone;
+    problem.transposed = transpose_a || transpose_b;
+  }
+  problem.may_move = may_move;
+  problem.straddles_a = !problem.repack_a && p.a.pitch * bytes % 128 != 0;
+  problem.straddles_b = !problem.repack_b && p.b.pitch * bytes % 128 != 0;
+  problem.plain = p.beta == 0.0f && output_of(p.type_d) == native_output(element_of(p.type_a));
+  return problem;
+}
+
+// Callers multiply the same shapes again and again, and a choice takes some ten microseconds: each
+// thread remembers its last ones.
+model::GemmPlan remembered_plan(const model::GemmProblem& problem, int sm_count, int max_splits) {
+  struct Entry {
+    model::GemmProblem problem;
+    int sm_count = 0, max_splits = 0;
+    model::GemmPlan plan;
+  };
+  constexpr uint64_t kEntries = 32;
+  thread_local Entry entries[kEntries];
+  uint64_t hash = 0;
+  for (const int64_t field : {problem.m, problem.n, problem.k, problem.batches,
+                              int64_t{problem.element_bytes}, int64_t{max_splits}}) {
+    hash = (hash ^ static_cast<uint64_t>(field)) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  }
+  Entry& entry = entries[hash % kEntries];
+  if (entry.sm_count != sm_count || entry.max_splits != max_splits || entry.problem != problem) {
+    model::GemmMachine machine;
+    machine.sm_count = sm_count;
+    entry = {problem, sm_count, max_splits, model::plan_gemm(problem, machine, max_splits)};
+  }
+  return entry.plan;
+}
+
+}  // namespace
+
+Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlimited) {
+  Plan plan;
+  plan.a = plan_move(p.a, p.m, p.k, p.type_a, p.batches, 0);
+  plan.b = plan_move(p.b, p.n, p.k, p.type_a, p.batches, plan.a.bytes);
+  const bool may_move = unlimited || workspace_bytes >= plan.moved_bytes();
+  const model::GemmProblem problem = problem_of(p, plan, may_move);
+  int max_splits = model::most_splits(problem);
+  if (!unlimited) {
+    // On the CUDA cores only kernels that move nothing split K.
+    const size_t taken = problem.cuda_cores ? 0 : plan.moved_bytes();
+    const size_t left = workspace_bytes > taken ? workspace_bytes - taken : 0;
+    max_splits = model::most_splits(problem, static_cast<int64_t>(std::min(left, size_t{1} << 40)));
+  }
+  plan.queue = remembered_plan(problem, sm_count, max_splits);
+  if (!model::needs_repack(plan.queue.main)) plan.a = plan.b = {};
+  plan.at_partial = plan.moved_bytes();
+  if (plan.queue.main.splits > 1) {
+    plan.partial_bytes =
+        static_cast<size_t>(plan.queue.m) * plan.queue.n * p.batches * 4 * plan.queue.main.splits;
+  }
+  return plan;
+}
+
+std::string describe_call(const GemmArguments& g, int sm_count) {
+  const Normal p = normalise(g);
+  const Plan plan = make_plan(p, sm_count, 0, true);
+  model::GemmProblem shape;
+  shape.m = p.m;
+  shape.n = p.n;
+  return model::describe(plan.queue, shape);
+}
+
+}  // namespace tw::gemm

@@ -1,0 +1,60 @@
+// The GEMM kernels that the library has: what model and kernels both state, once. Without the model's
+// constants, so that fitting those compiles no kernel anew.
+//
+// Tested by tests/unit/model/gemm_model_test.cpp; kernels/gemm/lib/wgmma_instances.cu asserts it.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::model {
+
+// The library's kernels, by the file under kernels/gemm/lib.
+enum class GemmKernel {
+  kTiled,   // wgmma_kernel.cuh
+  kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
+  kGather,  // gather_kernel.cuh: any address and pitch, no repacking
+  kFma,     // sgemm.cu: CUDA cores, any address and pitch
+  kFmaTma,  // sgemm_tma.cu: CUDA cores, MN-major operands that suit TMA: others are transposed
+};
+
+// Shapes that have a kernel, largest first.
+struct GemmTile {
+  int bm, bn;
+  int resident = 1;
+  bool ping_pong = false;
+  int groups = 1;  // of a CTA's warps that share K of its tile (CUDA cores)
+};
+// clang-format off
+constexpr GemmTile kGemmTiles[] = {
+    {128, 256}, {128, 192}, {128, 128},
+    {64, 256}, {64, 192}, {64, 128}, {64, 96}, {64, 64}, {64, 32}, {64, 64, 2},
+    {128, 176, 1, true}, {128, 160, 1, true}, {128, 128, 1, true}, {128, 112, 1, true}, {128, 96, 1, true}};
+// clang-format on
+// Narrow side of the kernels for products with one narrow side.
+constexpr int kNarrowWidths[] = {16, 32, 64};
+constexpr int kNarrowWide = 128;
+constexpr int kNarrowResident = 2;
+// Stages of its ring: 228 KiB an SM, of which each CTA has 1 KiB reserved and 256 bytes of barriers.
+constexpr int narrow_stages(int bn) {
+  return (233472 / kNarrowResident - 1280) / ((kNarrowWide + bn) * 128);
+}
+constexpr int kGatherGroups[] = {1, 2, 4};
+// CTAs of the gathering kernel that an SM's registers hold.
+constexpr int gather_resident(int groups, int element_bytes) {
+  return groups > 1 ? 1 : (element_bytes == 1 ? 3 : 4);
+}
+constexpr bool is_gemm_tile(int bm, int bn, int resident, bool ping_pong) {
+  for (const GemmTile& t : kGemmTiles) {
+    if (t.bm == bm && t.bn == bn && t.resident == resident && t.ping_pong == ping_pong) return true;
+  }
+  return false;
+}
+constexpr GemmTile kCudaCoreTiles[] = {
+    {128, 256}, {128, 128, 2}, {128, 128, 1, false, 2}, {64, 64, 4}};
+constexpr GemmTile kCudaCoreTmaTiles[] = {{128, 256}, {128, 128, 1, false, 2}};
+constexpr int kGemmClusters[] = {1, 2};
+constexpr int kSharingAClusters[] = {2, 4};
+constexpr int kMostKCluster = 8;
+constexpr int kMaxGemmSplits = 64;
+
+}  // namespace tw::model
