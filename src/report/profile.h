@@ -36,13 +36,19 @@ struct Counters {
   double shared_ld_requests = 0, shared_ld_wavefronts = 0, shared_ld_conflicts = 0;
   double shared_st_requests = 0, shared_st_wavefronts = 0, shared_st_conflicts = 0;
   double local_requests = 0, local_sectors = 0;
-  double atomic_requests = 0, atomic_sectors = 0, shared_atomic_requests = 0;
+  double atomic_requests = 0, atomic_sectors = 0;
+  double shared_atomic_requests = 0, shared_atomic_wavefronts = 0, shared_atomic_conflicts = 0;
   double barriers = 0;  // warps that reached one
 
   Counters& operator+=(const Counters& other);
   double flops() const { return flops_fp32 + flops_fp64 + flops_fp16; }
   double excess_sectors() const { return ld_sectors - ld_ideal + st_sectors - st_ideal; }
-  double excess_wavefronts() const { return shared_ld_conflicts + shared_st_conflicts; }
+  double shared_wavefronts() const {
+    return shared_ld_wavefronts + shared_st_wavefronts + shared_atomic_wavefronts;
+  }
+  double excess_wavefronts() const {
+    return shared_ld_conflicts + shared_st_conflicts + shared_atomic_conflicts;
+  }
 };
 
 struct InstructionProfile {
@@ -65,7 +71,7 @@ struct BankMap {
   std::string file, text;
   uint32_t line = 0;
   uint32_t width = 0, wavefronts = 0, groups = 0, mask = 0;
-  bool store = false;
+  bool store = false, atomic = false;
   std::array<uint32_t, 32> address{};
 };
 

@@ -16,6 +16,7 @@
 #include "report/profile.h"
 #include "report/shared_widths.h"
 #include "report/text_table.h"
+#include "shadow/banks.h"
 
 namespace tw::report {
 namespace {
@@ -62,7 +63,10 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
     case Traffic::atomic:
       out.atomic_requests = requests, out.atomic_sectors = double(c.sectors);
       break;
-    case Traffic::shared_atomic: out.shared_atomic_requests = requests; break;
+    case Traffic::shared_atomic:
+      out.shared_atomic_requests = requests, out.shared_atomic_wavefronts = wavefronts,
+      out.shared_atomic_conflicts = wavefronts - groups;
+      break;
     case Traffic::none: break;
   }
   const bool in_shared = s.traffic == Traffic::shared_load || s.traffic == Traffic::shared_store ||
@@ -164,8 +168,9 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
   }
   m["l1tex__m_xbar2l1tex_read_sectors.sum"] = double(l.l2_read_sectors);
   m["lts__t_sectors_srcunit_tex_op_write.sum"] = double(l.l2_written_sectors);
-  m["l1tex__data_pipe_lsu_wavefronts.sum"] =
-      c.shared_ld_wavefronts + c.shared_st_wavefronts + c.l1_wavefronts;
+  m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"] = c.shared_atomic_wavefronts;
+  m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum"] = c.shared_atomic_conflicts;
+  m["l1tex__data_pipe_lsu_wavefronts.sum"] = c.shared_wavefronts() + c.l1_wavefronts;
   m["dram__bytes_read.sum"] = double(l.dram_read_sectors) * kSector;
   m["dram__bytes_write.sum"] = double(l.dram_written_sectors) * kSector;
   if (sass_warps > 0) {
@@ -192,8 +197,7 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
 std::pair<const LineProfile*, double> culprit(const KernelProfile& k) {
   const std::string& unit = k.prediction.bound;
   const auto cost = [&](const Counters& c) {
-    if (unit.find("shared") != std::string::npos)
-      return c.shared_ld_wavefronts + c.shared_st_wavefronts;
+    if (unit.find("shared") != std::string::npos) return c.shared_wavefronts();
     if (unit.find("DRAM") != std::string::npos || unit.find("L2") != std::string::npos)
       return c.ld_l2_sectors + c.st_sectors + c.atomic_sectors;
     if (unit.find("L1") != std::string::npos) return c.ld_sectors + c.st_sectors + c.local_sectors;
@@ -225,11 +229,9 @@ std::string verdict_of(const KernelProfile& k, const model::DeviceSpec& device) 
   if (k.launch_seconds > k.predicted_seconds)
     text += fmt::format(" {} more: {}.", k.launches == 1 ? "Its launch costs" : "Its launches cost",
                         duration(k.launch_seconds));
-  if (k.total.excess_wavefronts() >
-      0.02 * (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts))
+  if (k.total.excess_wavefronts() > 0.02 * k.total.shared_wavefronts())
     text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts.",
-                        percent(k.total.excess_wavefronts() /
-                                (k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts)));
+                        percent(k.total.excess_wavefronts() / k.total.shared_wavefronts()));
   if (k.total.excess_sectors() > 0.02 * (k.total.ld_sectors + k.total.st_sectors))
     text +=
         fmt::format(" {} of its global sectors are more than coalesced accesses would need.",
@@ -269,7 +271,9 @@ Counters& Counters::operator+=(const Counters& o) {
       shared_st_conflicts += o.shared_st_conflicts;
   local_requests += o.local_requests, local_sectors += o.local_sectors;
   atomic_requests += o.atomic_requests, atomic_sectors += o.atomic_sectors,
-      shared_atomic_requests += o.shared_atomic_requests;
+      shared_atomic_requests += o.shared_atomic_requests,
+      shared_atomic_wavefronts += o.shared_atomic_wavefronts,
+      shared_atomic_conflicts += o.shared_atomic_conflicts;
   barriers += o.barriers;
   return *this;
 }
@@ -322,7 +326,7 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
       sum.warps += c.warps, sum.lanes += c.lanes, sum.requests += c.requests,
           sum.access_lanes += c.access_lanes;
       sum.sectors += c.sectors, sum.ideal_sectors += c.ideal_sectors,
-          sum.l2_sectors += c.l2_sectors, sum.address_bits |= c.address_bits;
+          sum.l2_sectors += c.l2_sectors, sum.lines += c.lines, sum.address_bits |= c.address_bits;
       for (size_t i = 0; i < 3; ++i)
         sum.wavefronts[i] += c.wavefronts[i], sum.groups[i] += c.groups[i];
     }
@@ -397,8 +401,8 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
       InstructionProfile in;
       in.text = info.text, in.file = info.file, in.line = info.line;
       in.counters = counters_of(info, c, code.rules[s]);
-      in.estimated = code.rules[s].estimated;
-      if (in.estimated) k.shared_estimated = true;
+      in.estimated = code.rules[s].estimated || info.traffic == Traffic::shared_atomic;
+      if (code.rules[s].estimated) k.shared_estimated = true;
       if (code.code != nullptr && info.function == p.kernel &&
           info.instruction < code.code->sass_of_ptx.size())
         in.sass = code.code->sass_of_ptx[info.instruction];
@@ -471,7 +475,7 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     const double l1_bytes = (total.ld_sectors + total.st_sectors + total.local_sectors) * kSector;
     launch_work.l1_wavefronts = total.l1_wavefronts;
     launch_work.l2_written_lines = total.st_lines;
-    launch_work.shared_wavefronts = total.shared_ld_wavefronts + total.shared_st_wavefronts;
+    launch_work.shared_wavefronts = total.shared_wavefronts();
     const model::Prediction prediction =
         model::predict(device, model::Basis::kMeasured, launch_work,
                        {blocks, std::max(1u, k.occupancy.blocks_per_sm)});
@@ -500,9 +504,21 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
       const auto same = std::find_if(k.banks.begin(), k.banks.end(), [&](const BankMap& b) {
         return b.text == s.text && b.line == s.line && b.file == s.file;
       });
-      BankMap map{s.file,       s.text,   s.line, s.width,
-                  e.wavefronts, e.groups, e.mask, s.traffic == Traffic::shared_store,
-                  e.address};
+      BankMap map{.file = s.file,
+                  .text = s.text,
+                  .line = s.line,
+                  .width = s.width,
+                  .wavefronts = e.wavefronts,
+                  .groups = e.groups,
+                  .mask = e.mask,
+                  .store = s.traffic == Traffic::shared_store,
+                  .atomic = s.traffic == Traffic::shared_atomic,
+                  .address = e.address};
+      if (map.atomic && codes[i].rules[e.site].requests[1] == 1) {  // lanes are added up
+        const shadow::BankCount count = shadow::count_banks(map.address.data(), map.mask, map.width,
+                                                            shadow::SharedAccess::kStore);
+        map.wavefronts = count.wavefronts, map.groups = count.groups;
+      }
       if (same == k.banks.end())
         k.banks.push_back(map);
       else if (map.wavefronts - map.groups > same->wavefronts - same->groups)
@@ -532,6 +548,8 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
   }
   report.estimated_metrics.insert(
       {"l1tex__m_xbar2l1tex_read_sectors.sum", "lts__t_sectors_srcunit_tex_op_write.sum",
+       "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
+       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum",
        "l1tex__data_pipe_lsu_wavefronts.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
        "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum",
        "launch__occupancy_limit_shared_mem"});

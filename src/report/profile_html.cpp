@@ -40,6 +40,9 @@ constexpr Label kLabels[] = {
     {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "Shared store bank conflicts", ""},
     {"tilewright__atomic_requests_global.sum", "Global atomic requests", ""},
     {"tilewright__atomic_requests_shared.sum", "Shared atomic requests", ""},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum", "Shared atomic wavefronts", ""},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum", "Shared atomic bank conflicts",
+     ""},
     {"tilewright__local_sectors.sum", "Local memory sectors", ""},
     {"tilewright__barrier_arrivals.sum", "Warps at a barrier", ""},
     {"l1tex__data_pipe_lsu_wavefronts.sum", "L1 and shared-memory wavefronts", ""},
@@ -87,7 +90,7 @@ std::vector<SourceFile> sources_of(const KernelProfile& k) {
           line.instructions = c.lanes;
           line.active_lanes = c.warps > 0 ? c.lanes / c.warps : 0;
           line.sectors = c.ld_sectors + c.st_sectors, line.ideal_sectors = c.ld_ideal + c.st_ideal;
-          line.wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts,
+          line.wavefronts = c.shared_wavefronts(),
           line.ideal_wavefronts = line.wavefronts - c.excess_wavefronts();
         }
         file.lines.push_back(std::move(line));
@@ -119,7 +122,7 @@ KernelReport page_of(const Profile& profile, size_t index) {
   r.launches = k.launches;
   r.sectors = k.total.ld_sectors + k.total.st_sectors;
   r.ideal_sectors = k.total.ld_ideal + k.total.st_ideal;
-  r.wavefronts = k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts;
+  r.wavefronts = k.total.shared_wavefronts();
   r.ideal_wavefronts = r.wavefronts - k.total.excess_wavefronts();
   r.predicted_seconds = k.predicted_seconds, r.measured_seconds = k.measured_seconds;
   r.seconds = k.measured_seconds > 0 ? k.measured_seconds : k.predicted_seconds;
@@ -153,7 +156,10 @@ KernelReport page_of(const Profile& profile, size_t index) {
   for (size_t i = 0; i < k.banks.size() && i < kMaxBankMaps; ++i) {
     const BankMap& b = k.banks[i];
     BankAccess access{fmt::format("{}:{}, {} of {} bytes", base_name(b.file), b.line,
-                                  b.store ? "store" : "load", b.width),
+                                  b.atomic  ? "atomic"
+                                  : b.store ? "store"
+                                            : "load",
+                                  b.width),
                       {},
                       b.wavefronts,
                       b.groups};

@@ -38,8 +38,10 @@ Json counters(const Counters& c) {
       put("shared_st_wavefronts", c.shared_st_wavefronts),
       put("shared_st_conflicts", c.shared_st_conflicts);
   put("local_requests", c.local_requests), put("local_sectors", c.local_sectors);
-  put("atomic_requests", c.atomic_requests), put("atomic_sectors", c.atomic_sectors),
-      put("shared_atomic_requests", c.shared_atomic_requests);
+  put("atomic_requests", c.atomic_requests), put("atomic_sectors", c.atomic_sectors);
+  put("shared_atomic_requests", c.shared_atomic_requests),
+      put("shared_atomic_wavefronts", c.shared_atomic_wavefronts),
+      put("shared_atomic_conflicts", c.shared_atomic_conflicts);
   put("barrier_arrivals", c.barriers);
   if (json.is_null()) json = Json::object();
   return json;
@@ -106,6 +108,7 @@ Json kernel(const KernelProfile& k) {
                              {"ptx", b.text},
                              {"width", b.width},
                              {"store", b.store},
+                             {"atomic", b.atomic},
                              {"wavefronts", b.wavefronts},
                              {"ideal_wavefronts", b.groups},
                              {"lanes", b.mask},

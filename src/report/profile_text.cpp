@@ -61,7 +61,7 @@ std::string profile_text(const Profile& profile) {
     double intensity = 0;
     for (const LevelTraffic& t : k.traffic)
       if (t.level == "DRAM") intensity = t.intensity;
-    const double wavefronts = k.total.shared_ld_wavefronts + k.total.shared_st_wavefronts;
+    const double wavefronts = k.total.shared_wavefronts();
     std::vector<std::string> row = {cut(k.name, 28), fmt::format("{}", k.launches),
                                     duration(k.predicted_seconds)};
     if (measured)
@@ -90,7 +90,7 @@ std::string profile_text(const Profile& profile) {
     source.add_row({"line", "instructions", "lanes", "sectors (ideal)", "wavefronts (ideal)", ""});
     for (size_t i = 0; i < lines.size() && i < kMaxLines; ++i) {
       const Counters& c = lines[i]->counters;
-      const double wavefronts = c.shared_ld_wavefronts + c.shared_st_wavefronts;
+      const double wavefronts = c.shared_wavefronts();
       source.add_row({fmt::format("{}:{}", base_name(lines[i]->file), lines[i]->line),
                       count(c.warps), c.warps > 0 ? fmt::format("{:.1f}", c.lanes / c.warps) : "-",
                       beside(c.ld_sectors + c.st_sectors, c.ld_ideal + c.st_ideal),

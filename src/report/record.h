@@ -57,7 +57,8 @@ struct SiteCounts {
   uint64_t l2_sectors = 0;                  // of those, what the L1 model lets through
   uint64_t lines = 0;                       // distinct 128-byte lines of each request
   std::array<uint64_t, 3> wavefronts{},
-      groups{};               // shared; at 1, 2, 4 times the width (0: too wide). Others: [0]
+      groups{};               // shared; at 1, 2, 4 times the width (0: too wide). Shared atomics:
+                              // each lane by itself, lanes with one word added up. Others: [0]
   uint32_t address_bits = 0;  // OR of all addresses, modulo 16: their alignment
   bool operator==(const SiteCounts&) const = default;
 };

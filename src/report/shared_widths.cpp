@@ -70,6 +70,52 @@ std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program,
   return groups;
 }
 
+bool mentions(const ptx::Operand& o, uint32_t reg) {
+  return (o.kind == ptx::Operand::Kind::reg && o.reg == reg) ||
+         std::any_of(o.elements.begin(), o.elements.end(),
+                     [&](const ptx::Operand& e) { return mentions(e, reg); });
+}
+
+// What ptxas makes an ATOMS.POPC.INC of: a shared 32-bit counter goes up by one, and nothing wants
+// to know what it was.
+bool counts_up(const ptx::Instruction& in, const ptx::Function& kernel) {
+  const auto has = [&](std::string_view word) {
+    return std::find(in.modifiers.begin(), in.modifiers.end(), word) != in.modifiers.end();
+  };
+  if ((!has("shared") && !has("shared::cta")) || (!has("u32") && !has("s32")) ||
+      in.operands.empty())
+    return false;
+  const ptx::Operand& by = in.operands.back();
+  if (by.kind != ptx::Operand::Kind::integer) return false;
+  if (!(has("add") && uint32_t(by.bits) == 1) && !(has("inc") && uint32_t(by.bits) == ~0u))
+    return false;
+  const ptx::Operand& result = in.operands.front();
+  if (in.opcode == "red" || result.kind == ptx::Operand::Kind::sink) return true;
+  if (result.kind != ptx::Operand::Kind::reg) return false;
+  return std::none_of(
+      kernel.instructions.begin(), kernel.instructions.end(), [&](const ptx::Instruction& other) {
+        return &other != &in &&
+               std::any_of(other.operands.begin(), other.operands.end(),
+                           [&](const ptx::Operand& o) { return mentions(o, result.reg); });
+      });
+}
+
+void find_counted_increments(const ProgramRecord& program, const ptx::Function& kernel,
+                             const sass::KernelCode* code, std::vector<WidthRule>& rules) {
+  for (size_t i = 0; i < program.sites.size(); ++i) {
+    const SiteInfo& s = program.sites[i];
+    if (s.traffic != Traffic::shared_atomic || s.function != kernel.name ||
+        s.instruction >= kernel.instructions.size())
+      continue;
+    const bool counted =
+        code != nullptr
+            ? std::find(code->counted_increments.begin(), code->counted_increments.end(),
+                        s.instruction) != code->counted_increments.end()
+            : counts_up(kernel.instructions[s.instruction], kernel);
+    if (counted) rules[i].requests = {0, 1, 0};
+  }
+}
+
 uint32_t factor_index(uint32_t factor) { return factor >= 4 ? 2 : factor >= 2 ? 1 : 0; }
 
 void read_widths(const std::map<GroupKey, std::vector<SharedRef>>& groups,
@@ -160,7 +206,9 @@ std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
                                           const sass::KernelCode* code) {
   std::vector<WidthRule> rules(program.sites.size());
   const auto groups = group(program, kernel);
-  if (code != nullptr && code->sass_of_ptx.size() == kernel.instructions.size())
+  if (code != nullptr && code->sass_of_ptx.size() != kernel.instructions.size()) code = nullptr;
+  find_counted_increments(program, kernel, code, rules);
+  if (code != nullptr)
     read_widths(groups, *code, rules);
   else
     model_widths(groups, counts, rules);

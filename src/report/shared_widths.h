@@ -9,6 +9,10 @@
 // every address seen at run time aligned to the joined width (what ptxas can prove is less: an
 // estimate).
 //
+// Shared atomics have one width. Which of them the hardware adds up before it writes (lanes with one
+// word then share it) is read from the cubin, or taken from what ptxas does: increments by one whose
+// result nothing reads.
+//
 // Tested by tests/unit/report/profile_build_test.cpp.
 #pragma once
 
@@ -23,7 +27,8 @@
 namespace tw::report {
 
 struct WidthRule {
-  std::array<double, 3> requests = {1, 0, 0};  // an execution, of 1, 2, 4 times the written width
+  // An execution, of 1, 2, 4 times the written width; of atomics: each lane by itself, added up.
+  std::array<double, 3> requests = {1, 0, 0};
   bool estimated = false;
 };
 

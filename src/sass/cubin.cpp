@@ -211,6 +211,7 @@ uint32_t shared_width(uint64_t high) {
 
 // A store has another opcode where a uniform register is part of its address.
 constexpr uint64_t kLds = 0x984, kSts = 0x388, kStsUniform = 0x988, kNop = 0x918;
+constexpr uint64_t kAtomsPopcInc = 0xf8c;
 
 }  // namespace
 
@@ -261,6 +262,7 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
         k.shared.push_back({.store = operation != kLds,
                             .width = shared_width(high),
                             .instruction = instruction->second});
+      if (operation == kAtomsPopcInc) k.counted_increments.push_back(instruction->second);
     }
     kernels.push_back(std::move(k));
   }

@@ -36,6 +36,8 @@ struct KernelCode {
   std::vector<uint32_t> sass_of_ptx;  // machine instructions of each PTX instruction
   uint32_t instructions = 0;          // machine instructions in all, without padding
   std::vector<SharedAccess> shared;   // in the order of their addresses
+  // PTX atomics that became ATOMS.POPC.INC: lanes with one word are added up before it is written.
+  std::vector<uint32_t> counted_increments;
 };
 
 // One entry for each kernel whose code can be traced to its PTX. Hostile bytes give an Error.

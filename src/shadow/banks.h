@@ -16,6 +16,10 @@
 // Partial masks: an inactive lane wants no word, sets no condition on merging, and a group without
 // an active lane takes no pass (tests/data/lane-masks-h200.tsv, every row equal).
 //
+// Atomics (assumed; no counter of the hardware has been compared): groups as for stores, but each
+// lane is an operation of its own, so that lanes with one word take a wavefront each. Increments
+// that the hardware adds up before it writes (ATOMS.POPC.INC) share a word as stores do.
+//
 // Addresses need not be aligned here: alignment is another checker's business.
 //
 // Tested by tests/unit/shadow/banks_test.cpp.
@@ -29,7 +33,7 @@ inline constexpr uint32_t kBanks = 32;
 inline constexpr uint32_t kBankBytes = 4;
 inline constexpr uint32_t kWarpLanes = 32;
 
-enum class SharedAccess : uint8_t { kLoad, kStore };
+enum class SharedAccess : uint8_t { kLoad, kStore, kAtomic };
 
 struct BankCount {
   uint32_t wavefronts = 0;
@@ -54,9 +58,10 @@ constexpr bool lanes_pair_up(const uint32_t* address, uint32_t mask, uint32_t di
   return true;
 }
 
-// The largest number of distinct words that lanes first .. first+count-1 want in one bank.
+// The largest number of distinct words that lanes first .. first+count-1 want in one bank; unless
+// `share`, a word counts once for each lane that wants it.
 constexpr uint32_t wavefronts_of_group(const uint32_t* address, uint32_t mask, uint32_t width,
-                                       uint32_t first, uint32_t count) {
+                                       uint32_t first, uint32_t count, bool share = true) {
   const uint32_t words_per_lane = width <= kBankBytes ? 1 : width / kBankBytes;
   // Distinct words per bank as chains: head[bank] is the last word found there, next[] the one
   // before.
@@ -70,7 +75,7 @@ constexpr uint32_t wavefronts_of_group(const uint32_t* address, uint32_t mask, u
     for (uint32_t i = 0; i < words_per_lane; ++i) {
       const uint32_t wanted = address[lane] / kBankBytes + i;
       const uint32_t bank = wanted % kBanks;
-      uint32_t at = head[bank];
+      uint32_t at = share ? head[bank] : 0;
       while (at != 0 && word[at - 1] != wanted) at = next[at - 1];
       if (at != 0) continue;
       word[words] = wanted;
@@ -96,7 +101,8 @@ constexpr BankCount count_banks(const uint32_t* address, uint32_t mask, uint32_t
     const uint32_t group_mask = (lanes == kWarpLanes ? ~0u : ((1u << lanes) - 1)) << first;
     if ((mask & group_mask) == 0) continue;
     ++result.groups;
-    result.wavefronts += wavefronts_of_group(address, mask, width, first, lanes);
+    result.wavefronts +=
+        wavefronts_of_group(address, mask, width, first, lanes, access != SharedAccess::kAtomic);
   }
   return result;
 }

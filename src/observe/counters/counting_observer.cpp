@@ -24,6 +24,13 @@ CountingObserver::CountingObserver(const SiteTable& sites, uint64_t l1_bytes)
     : sites_(sites), patterns_(sites.sites.size()), extra_(sites.sites.size()), l1_(l1_bytes) {}
 
 namespace {
+// Others that read and write (an mbarrier's) are no atomics of the machine code.
+SharedAccess access_of(const emu::AccessSite& a, report::Traffic traffic) {
+  return a.kind == AccessKind::read                  ? SharedAccess::kLoad
+         : traffic == report::Traffic::shared_atomic ? SharedAccess::kAtomic
+                                                     : SharedAccess::kStore;
+}
+
 // Of the four sectors of a line.
 uint32_t count_of(uint8_t sectors) {
   return uint32_t(0x4332322132212110ull >> (sectors & 15) * 4) & 15;
@@ -75,16 +82,16 @@ void CountingObserver::request_l2(uint64_t line, uint8_t sectors, bool write, ui
 
 void CountingObserver::shared(uint32_t site, const emu::AccessSite& a, const uint32_t* address,
                               uint32_t offset, uint32_t lanes, bool regular, bool uniform) {
-  patterns_[site].find<uint32_t>(PatternSpace::shared, a.kind != AccessKind::read, a.bytes, address,
-                                 offset, lanes, regular, uniform);
+  patterns_[site].find<uint32_t>(PatternSpace::shared, access_of(a, sites_.sites[site].traffic),
+                                 a.bytes, address, offset, lanes, regular, uniform);
 }
 
 void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uint64_t* address,
                               uint64_t offset, uint32_t lanes, bool regular, bool uniform,
                               const emu::Access& access) {
   const Pattern& p =
-      patterns_[site].find<uint64_t>(PatternSpace::global, a.kind != AccessKind::read, a.bytes,
-                                     address, offset, lanes, regular, uniform);
+      patterns_[site].find<uint64_t>(PatternSpace::global, access_of(a, report::Traffic::none),
+                                     a.bytes, address, offset, lanes, regular, uniform);
   const uint64_t base =
       (address[uniform ? 0 : uint32_t(std::countr_zero(lanes))] + offset) / kLineBytes;
   if (a.kind == AccessKind::read) {
@@ -190,8 +197,8 @@ void CountingObserver::access_row(const emu::AccessRow& row, const uint32_t* add
   Row& r = rows_[row.index];
   if (r.patterns.crowded()) spread(row, r.patterns);
   r.row = &row;
-  r.patterns.find<uint32_t>(PatternSpace::shared, false, row.bytes, address, 0, emu::kFullMask,
-                            true, false);
+  r.patterns.find<uint32_t>(PatternSpace::shared, SharedAccess::kLoad, row.bytes, address, 0,
+                            emu::kFullMask, true, false);
 }
 
 void CountingObserver::spread(const emu::AccessRow& row, PatternTable& patterns) {
@@ -201,8 +208,8 @@ void CountingObserver::spread(const emu::AccessRow& row, PatternTable& patterns)
       for (uint32_t lane = 0; lane < 32; ++lane)
         address[lane] = uint32_t(p->low + p->distance[lane]);
       patterns_[m.site]
-          .find<uint32_t>(PatternSpace::shared, false, row.bytes, address, uint32_t(m.offset),
-                          emu::kFullMask, true, false)
+          .find<uint32_t>(PatternSpace::shared, SharedAccess::kLoad, row.bytes, address,
+                          uint32_t(m.offset), emu::kFullMask, true, false)
           .count += p->count - 1;
     }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "shadow/banks.h"
 #include "shadow/sectors.h"
 
 namespace tw::counters {
@@ -15,20 +14,21 @@ bool worse(const report::BankExample& a, const report::BankExample& b) {
   return a.mask != b.mask ? a.mask > b.mask : a.address < b.address;
 }
 
-Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const uint64_t* address,
-                           Pattern pattern) {
+Pattern& PatternTable::add(PatternSpace space, SharedAccess access, uint32_t width,
+                           const uint64_t* address, Pattern pattern) {
   if (patterns_.size() == kMaxPatterns) fold();
   const uint32_t mask = pattern.mask;
   for (uint32_t lane = 0; lane < 32; ++lane)
     if (mask >> lane & 1) pattern.address_bits |= uint32_t(address[lane] & 15);
   if (space == PatternSpace::shared) {
-    const auto access = store ? shadow::SharedAccess::kStore : shadow::SharedAccess::kLoad;
-    for (uint32_t i = 0; i < 3 && (width << i) <= 16; ++i) {
-      const uint32_t wide = width << i;
+    const bool atomic = access == SharedAccess::kAtomic;
+    for (uint32_t i = 0; i < (atomic ? 2 : 3) && (atomic || (width << i) <= 16); ++i) {
+      const uint32_t wide = atomic ? width : width << i;
       uint32_t at[32];
       for (uint32_t lane = 0; lane < 32; ++lane)
         at[lane] = uint32_t(address[lane]) & ~(i == 0 ? 0 : wide - 1);
-      const shadow::BankCount count = shadow::count_banks(at, mask, wide, access);
+      const shadow::BankCount count = shadow::count_banks(
+          at, mask, wide, atomic && i == 1 ? SharedAccess::kStore : access);  // lanes added up
       pattern.wavefronts[i] = count.wavefronts, pattern.groups[i] = count.groups;
       if (i != 0) continue;
       report::BankExample seen{.site = 0,
@@ -60,7 +60,6 @@ Pattern& PatternTable::add(PatternSpace space, bool store, uint32_t width, const
     // L1 holds a line in the 32 banks of shared memory, and looks up four lines a clock.
     uint32_t at[32];
     for (uint32_t lane = 0; lane < 32; ++lane) at[lane] = uint32_t(address[lane]);
-    const auto access = store ? shadow::SharedAccess::kStore : shadow::SharedAccess::kLoad;
     pattern.wavefronts[0] = std::max(shadow::count_banks(at, mask, width, access).wavefronts,
                                      uint32_t(pattern.lines.size() + 3) / 4);
     for (const LinePart& l : pattern.lines) pattern.sectors += uint32_t(std::popcount(l.sectors));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "report/record.h"
+#include "shadow/banks.h"
 
 namespace tw::counters {
 
@@ -46,6 +47,7 @@ struct Pattern {
 };
 
 enum class PatternSpace : uint8_t { shared, global };
+using shadow::SharedAccess;
 
 // True if `a` shows more conflicts, or as many and comes first in a fixed order (so that the
 // example does not depend on who saw it first).
@@ -57,7 +59,7 @@ class PatternTable {
   // The lanes' addresses are address[lane] + offset (address[0] + offset if `uniform`). `regular`:
   // the full mask, and equal or consecutive addresses over each half-warp.
   template <class A>
-  [[gnu::always_inline]] Pattern& find(PatternSpace space, bool store, uint32_t width,
+  [[gnu::always_inline]] Pattern& find(PatternSpace space, SharedAccess access, uint32_t width,
                                        const A* address, A offset, uint32_t mask, bool regular,
                                        bool uniform);
 
@@ -73,10 +75,10 @@ class PatternTable {
 
  private:
   template <class A>
-  [[gnu::noinline]] Pattern& find_other(PatternSpace space, bool store, uint32_t width,
+  [[gnu::noinline]] Pattern& find_other(PatternSpace space, SharedAccess access, uint32_t width,
                                         const A* address, A offset, uint32_t mask, bool regular,
                                         bool uniform);
-  Pattern& add(PatternSpace space, bool store, uint32_t width, const uint64_t* address,
+  Pattern& add(PatternSpace space, SharedAccess access, uint32_t width, const uint64_t* address,
                Pattern pattern);
 
   // The last pattern seen for each start within a line: walking along a row takes them in turn.
@@ -124,8 +126,9 @@ inline uint64_t low_of(PatternSpace space, const A* address, A offset, uint32_t 
 }  // namespace detail
 
 template <class A>
-inline Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t width, const A* address,
-                                   A offset, uint32_t mask, bool regular, bool uniform) {
+inline Pattern& PatternTable::find(PatternSpace space, SharedAccess access, uint32_t width,
+                                   const A* address, A offset, uint32_t mask, bool regular,
+                                   bool uniform) {
   const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
   Pattern* recent = recent_[slot(low)];
   if (recent != nullptr && detail::fits(*recent, address, low, width, mask, regular, uniform))
@@ -133,13 +136,14 @@ inline Pattern& PatternTable::find(PatternSpace space, bool store, uint32_t widt
     ++recent->count;
     return *recent;
   }
-  return find_other(space, store, width, address, offset, mask, regular, uniform);
+  return find_other(space, access, width, address, offset, mask, regular, uniform);
 }
 
 // Not the one seen last: an older one, or a new one.
 template <class A>
-Pattern& PatternTable::find_other(PatternSpace space, bool store, uint32_t width, const A* address,
-                                  A offset, uint32_t mask, bool regular, bool uniform) {
+Pattern& PatternTable::find_other(PatternSpace space, SharedAccess access, uint32_t width,
+                                  const A* address, A offset, uint32_t mask, bool regular,
+                                  bool uniform) {
   const uint64_t low = detail::low_of(space, address, offset, mask, uniform);
   for (const auto& p : patterns_)
     if (detail::fits(*p, address, low, width, mask, regular, uniform)) {
@@ -158,7 +162,7 @@ Pattern& PatternTable::find_other(PatternSpace space, bool store, uint32_t width
     p.distance[lane] = uint64_t(A(address[uniform ? 0 : lane] - first));
   }
   p.count = 1;
-  return add(space, store, width, full, std::move(p));
+  return add(space, access, width, full, std::move(p));
 }
 
 }  // namespace tw::counters

@@ -122,15 +122,21 @@ SiteTable describe_sites(const emu::Program& program) {
   // A generic access can fall into any space: its shared and local parts are entries of their own.
   for (uint32_t i = 0; i < count; ++i) {
     const report::SiteInfo s = table.sites[i];
-    if (s.traffic != Traffic::global_load && s.traffic != Traffic::global_store) continue;
+    if (s.traffic != Traffic::global_load && s.traffic != Traffic::global_store &&
+        s.traffic != Traffic::atomic)
+      continue;
     const emu::Site& site = program.sites[i];
     if (has(site.function->instructions[site.instruction], "global")) continue;
     report::SiteInfo part = s;
     part.category = {}, part.pipe = {}, part.flops = 0, part.op = {};
     const bool store = s.traffic == Traffic::global_store;
-    part.traffic = store ? Traffic::shared_store : Traffic::shared_load;
+    const bool atomic = s.traffic == Traffic::atomic;
+    part.traffic = atomic  ? Traffic::shared_atomic
+                   : store ? Traffic::shared_store
+                           : Traffic::shared_load;
     table.generic_shared[i] = uint32_t(table.sites.size());
     table.sites.push_back(part);
+    if (atomic) continue;  // none on local memory
     part.traffic = store ? Traffic::local_store : Traffic::local_load;
     table.generic_local[i] = uint32_t(table.sites.size());
     table.sites.push_back(part);

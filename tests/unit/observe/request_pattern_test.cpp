@@ -18,8 +18,8 @@ TEST(RequestPattern, ATiledGemmsLoadsAreOnePatternEach) {
   for (uint32_t step = 0; step < 100; ++step) {
     for (uint32_t lane = 0; lane < 32; ++lane)
       a[lane] = 1024 * step + lane / 16 * 64, b[lane] = 64 * step + lane % 16 * 4;
-    broadcast.find<uint32_t>(PatternSpace::shared, false, 4, a, 0, kAll, true, false);
-    rows.find<uint32_t>(PatternSpace::shared, false, 4, b, 0, kAll, true, false);
+    broadcast.find<uint32_t>(PatternSpace::shared, SharedAccess::kLoad, 4, a, 0, kAll, true, false);
+    rows.find<uint32_t>(PatternSpace::shared, SharedAccess::kLoad, 4, b, 0, kAll, true, false);
   }
   broadcast.fold();
   rows.fold();
@@ -48,8 +48,10 @@ TEST(RequestPattern, EqualsCountingEachRequest) {
         wide[lane] = 0x700000000ull + narrow[lane];
       }
       const uint32_t offset = uint32_t(random() % 8) * width;
-      shared.find<uint32_t>(PatternSpace::shared, true, width, narrow, offset, mask, false, false);
-      global.find<uint64_t>(PatternSpace::global, false, width, wide, offset, mask, false, false);
+      shared.find<uint32_t>(PatternSpace::shared, SharedAccess::kStore, width, narrow, offset, mask,
+                            false, false);
+      global.find<uint64_t>(PatternSpace::global, SharedAccess::kLoad, width, wide, offset, mask,
+                            false, false);
       for (uint32_t lane = 0; lane < 32; ++lane) narrow[lane] += offset, wide[lane] += offset;
       const shadow::BankCount count =
           shadow::count_banks(narrow, mask, width, shadow::SharedAccess::kStore);
@@ -71,12 +73,25 @@ TEST(RequestPattern, LinesAreRelativeToTheFirstLane) {
   uint64_t address[32];
   for (uint32_t lane = 0; lane < 32; ++lane)
     address[lane] = 0x10000 + (31 - lane) * 128;  // downwards
-  const Pattern& p =
-      table.find<uint64_t>(PatternSpace::global, false, 4, address, 32, kAll, false, false);
+  const Pattern& p = table.find<uint64_t>(PatternSpace::global, SharedAccess::kLoad, 4, address, 32,
+                                          kAll, false, false);
   ASSERT_EQ(p.lines.size(), 32u);
   EXPECT_EQ(p.lines[1].line, -1);
   EXPECT_EQ(p.lines[1].sectors, 2);
   EXPECT_EQ(p.ideal_sectors, 4u);
+}
+
+TEST(RequestPattern, AtomicsAreCountedLaneByLaneAndAddedUp) {
+  PatternTable table;
+  uint32_t address[32] = {};
+  table.find<uint32_t>(PatternSpace::shared, SharedAccess::kAtomic, 4, address, 0, kAll, false,
+                       false);
+  for (uint32_t lane = 0; lane < 32; ++lane) address[lane] = lane % 2 * 128;
+  table.find<uint32_t>(PatternSpace::shared, SharedAccess::kAtomic, 4, address, 0, kAll, false,
+                       false);
+  table.fold();
+  EXPECT_EQ(table.totals().wavefronts, (std::array<uint64_t, 3>{32 + 32, 1 + 2, 0}));
+  EXPECT_EQ(table.totals().groups, (std::array<uint64_t, 3>{2, 2, 0}));
 }
 
 TEST(RequestPattern, TheWorstRequestIsKept) {
@@ -84,7 +99,8 @@ TEST(RequestPattern, TheWorstRequestIsKept) {
   uint32_t address[32];
   for (uint32_t stride : {4u, 128u, 8u}) {
     for (uint32_t lane = 0; lane < 32; ++lane) address[lane] = lane * stride;
-    table.find<uint32_t>(PatternSpace::shared, false, 4, address, 0, kAll, false, false);
+    table.find<uint32_t>(PatternSpace::shared, SharedAccess::kLoad, 4, address, 0, kAll, false,
+                         false);
   }
   EXPECT_EQ(table.example().wavefronts, 32u);
   EXPECT_EQ(table.example().address[31], 31 * 128u);

@@ -150,6 +150,60 @@ TEST(SharedWidths, ModelJoinsAlignedNeighboursOnly) {
   for (const WidthRule& r : rules) EXPECT_EQ(r.requests, (std::array<double, 3>{1, 0, 0}));
 }
 
+// Shared counters: the hardware adds up lanes of one word only where nothing wants the old value.
+TEST(SharedWidths, IncrementsNobodyReadsAreAddedUp) {
+  const std::string text =
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n .reg .b32 %r<9>;\n"
+      " atom.shared.add.u32 %r2, [%r1], 1;\n"
+      " atom.shared.add.u32 %r3, [%r1], 1;\n"
+      " atom.shared.add.u32 %r4, [%r1], 2;\n"
+      " red.shared.add.u32 [%r1], 1;\n"
+      " atom.shared.inc.u32 %r5, [%r1], -1;\n"
+      " atom.shared.exch.b32 %r6, [%r1], %r3;\n ret;\n}\n";
+  const auto module = ptx::parse(text, "k.ptx");
+  ASSERT_TRUE(module.ok()) << module.error().to_string();
+  const ptx::Function* f = module->find_function("k");
+  Records records;
+  records.modules.push_back({1, text});
+  ProgramRecord p;
+  p.id = 2, p.ptx = 1, p.kernel = "k", p.block = {32, 1, 1};
+  LaunchRecord l;
+  l.program = 2, l.grid = {1, 1, 1};
+  for (uint32_t i = 0; i + 1 < f->instructions.size(); ++i) {
+    SiteInfo s;
+    s.function = "k", s.instruction = i, s.text = f->instructions[i].spelling(), s.line = i + 1,
+    s.traffic = Traffic::shared_atomic, s.category = "atomic", s.pipe = "lsu", s.width = 4;
+    p.sites.push_back(s);
+    SiteCounts c;
+    c.warps = c.requests = 10, c.lanes = c.access_lanes = 320;
+    c.wavefronts = {320, 10, 0}, c.groups = {10, 10, 0};
+    l.sites.push_back(c);
+    BankExample e;
+    e.site = i, e.mask = ~0u, e.wavefronts = 32, e.groups = 1;
+    l.examples.push_back(e);
+  }
+  records.programs.push_back(p);
+  records.launches.push_back(l);
+  const Profile profile = build_profile(records, h200(), {});
+  const KernelProfile& k = profile.kernels[0];
+  std::vector<double> wavefronts;
+  for (const InstructionProfile& i : k.instructions)
+    wavefronts.push_back(i.counters.shared_atomic_wavefronts);
+  EXPECT_EQ(wavefronts, (std::vector<double>{10, 320, 320, 10, 10, 320}));
+  EXPECT_EQ(k.total.shared_atomic_requests, 60);
+  EXPECT_EQ(k.total.excess_wavefronts(), 930);
+  EXPECT_EQ(k.prediction.bound, "shared memory");
+  const auto& metrics = profile.launches[0].metrics;
+  EXPECT_EQ(metrics.at("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"), 990);
+  EXPECT_EQ(metrics.at("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum"), 930);
+  EXPECT_TRUE(
+      profile.estimated_metrics.contains("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"));
+  EXPECT_FALSE(profile.estimated_metrics.contains("smsp__sass_inst_executed_op_shared_ld.sum"));
+  ASSERT_EQ(k.banks.size(), 6u);
+  EXPECT_EQ(k.banks.front().wavefronts, 32u);
+  EXPECT_EQ(k.banks.back().wavefronts, 1u);  // lanes of a word, added up
+}
+
 TEST(ReadableKernel, DropsReturnTypeAndParameters) {
   EXPECT_EQ(readable_kernel("_Z10gemm_tiledILi16EEvPKfS1_Pfi"), "gemm_tiled<16>");
   EXPECT_EQ(readable_kernel("_Z6vecaddPKfS0_Pfi"), "vecadd");

@@ -106,6 +106,23 @@ TEST(Banks, EveryMeasuredMask) {
   EXPECT_GE(rows, 1000);
 }
 
+// An assumption, not a measurement: atomics on one word are carried out one after the other.
+TEST(Banks, AtomicsShareNoWord) {
+  uint32_t column[32], row[32], same[32] = {}, halves[32];
+  for (uint32_t l = 0; l < 32; ++l) column[l] = l * 128, row[l] = l * 4, halves[l] = l % 16 * 4;
+  const auto wavefronts = [](const uint32_t* address, uint32_t width) {
+    return count_banks(address, kAll, width, SharedAccess::kAtomic).wavefronts;
+  };
+  EXPECT_EQ(wavefronts(row, 4), 1u);
+  EXPECT_EQ(wavefronts(halves, 4), 2u);
+  EXPECT_EQ(wavefronts(same, 4), 32u);
+  EXPECT_EQ(wavefronts(column, 4), 32u);
+  EXPECT_EQ(wavefronts(same, 8), 32u);
+  EXPECT_EQ(count_banks(same, kAll, 8, SharedAccess::kAtomic).groups, 2u);
+  EXPECT_EQ(count_banks(same, kAll, 4, SharedAccess::kStore).wavefronts, 1u);
+  EXPECT_EQ(count_banks(same, 0x7, 4, SharedAccess::kAtomic).conflicts(), 2u);
+}
+
 TEST(Banks, NoActiveLane) {
   const uint32_t address[32] = {};
   EXPECT_EQ(count_banks(address, 0, 4, SharedAccess::kLoad).wavefronts, 0u);
