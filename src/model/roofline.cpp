@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace tw::model {
 namespace {
+
+// Two names of one pipe.
+constexpr const char *kL1 = "L1", *kShared = "shared memory";
 
 // TFLOP/s or GB/s of a per-SM unit: results or bytes per clock, times SMs and the boost clock.
 double whole_chip(const DeviceSpec& device, double per_sm_and_clock) {
@@ -105,7 +109,7 @@ Prediction predict(const DeviceSpec& device, Basis basis, const KernelWork& work
     // One pipe for both, named after what takes more of it.
     if (roof.level == "L1") {
       const bool shared = work.shared_wavefronts >= work.l1_wavefronts;
-      add(shared ? "shared memory" : "L1",
+      add(shared ? kShared : kL1,
           (work.shared_wavefronts + work.l1_wavefronts) * device.l1_bytes_per_clock, rate, true);
     }
   }
@@ -137,6 +141,43 @@ Prediction predict(const DeviceSpec& device, Basis basis, const KernelWork& work
   const double against = measured_seconds > 0 ? measured_seconds : result.seconds;
   for (Bound& bound : result.bounds) bound.speed_of_light = bound.seconds / against;
   return result;
+}
+
+Prediction in_sequence(const std::vector<Prediction>& launches) {
+  Prediction sum;
+  std::map<std::string, Bound> units;
+  std::map<std::string, double> l1_names;
+  double slots = 0;
+  double balance = 0;
+  for (const Prediction& p : launches) {
+    sum.seconds += p.seconds, sum.launch_seconds += p.launch_seconds;
+    for (const Bound& b : p.bounds) {
+      const bool l1 = b.unit == kL1 || b.unit == kShared;
+      if (l1) l1_names[b.unit] += b.seconds;
+      Bound& unit =
+          units.try_emplace(l1 ? kL1 : b.unit, Bound{b.unit, 0, b.per_sm, 0}).first->second;
+      unit.seconds += b.seconds;
+    }
+    Waves& w = sum.waves;
+    w.waves += p.waves.waves, w.full_waves += p.waves.full_waves;
+    w.tail_blocks += p.waves.tail_blocks, w.busiest_sm_blocks += p.waves.busiest_sm_blocks;
+    w.blocks_per_wave = std::max(w.blocks_per_wave, p.waves.blocks_per_wave);
+    slots += std::ceil(p.waves.waves);
+    balance += p.waves.balance * double(p.waves.busiest_sm_blocks);
+  }
+  if (slots > 0) sum.waves.wave_efficiency = sum.waves.waves / slots;
+  if (sum.waves.busiest_sm_blocks > 0)
+    sum.waves.balance = balance / double(sum.waves.busiest_sm_blocks);
+  for (auto& [key, unit] : units) {
+    for (const auto& [name, seconds] : l1_names)
+      if (key == kL1 && seconds > l1_names[unit.unit]) unit.unit = name;
+    if (sum.seconds > 0) unit.speed_of_light = unit.seconds / sum.seconds;
+    sum.bounds.push_back(unit);
+  }
+  std::stable_sort(sum.bounds.begin(), sum.bounds.end(),
+                   [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
+  if (!sum.bounds.empty()) sum.bound = sum.bounds.front().unit;
+  return sum;
 }
 
 }  // namespace tw::model

@@ -113,6 +113,12 @@ struct Prediction {
   Waves waves;
 };
 
+// Launches that follow one another: seconds, bounds and waves are summed, shares are of the sum, and
+// the bound is the unit with the largest
+// sum. What L1 and shared memory, one pipe, is called goes by
+// where most of its time is spent.
+Prediction in_sequence(const std::vector<Prediction>& launches);
+
 // `measured_seconds` > 0: speed of light against that time instead of the predicted one.
 Prediction predict(const DeviceSpec& device, Basis basis, const KernelWork& work,
                    const LaunchShape& launch, double measured_seconds = 0);

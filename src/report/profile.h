@@ -80,6 +80,7 @@ using Metrics = std::map<std::string, double>;  // by Nsight Compute's name wher
 struct LaunchProfile {
   uint64_t id = 0;
   size_t kernel = 0;  // index into Profile::kernels
+  uint32_t device = 0;
   std::array<uint32_t, 3> grid{}, block{};
   uint64_t dynamic_shared_bytes = 0;
   bool faulted = false;
@@ -96,19 +97,22 @@ struct LevelTraffic {
 struct KernelProfile {
   std::string name;  // readable
   std::string mangled;
-  std::array<uint32_t, 3> block{}, grid{};  // grid of the first launch
+  uint32_t device = 0;                      // the program's number of the GPU
+  std::array<uint32_t, 3> block{}, grid{};  // the largest grid: its blocks, in number
+  uint64_t grids = 0;                       // different ones
   uint64_t launches = 0, blocks = 0;
-  uint64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+  uint64_t static_shared_bytes = 0;
+  uint64_t dynamic_shared_bytes = 0;  // of the launch with that grid, as is `occupancy`
   uint32_t registers = 0;
   bool resources_estimated = true;  // no ptxas was there
   uint64_t spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
   bool shared_estimated = false;  // shared-memory counts rest on a model of ptxas
   Counters total;
-  std::map<std::string, double> warps_by_pipe, lanes_by_pipe, warps_by_category, lanes_by_op;
+  std::map<std::string, double> warps_by_pipe, lanes_by_pipe, warps_by_category;
   double sass_warps = 0;  // executed machine instructions, estimated; 0: not known
   std::vector<LevelTraffic> traffic;
   model::Occupancy occupancy;
-  model::Prediction prediction;    // of all launches
+  model::Prediction prediction;    // of all launches, one after the other
   double predicted_seconds = 0;    // of all launches, without launch_seconds
   double launch_seconds = 0;       // what the launches cost by themselves; 0: not measured
   double measured_seconds = 0;     // --measure: of as many launches; 0: not measured
@@ -129,6 +133,7 @@ struct Profile {
   std::string measured_note;    // why --measure has no times; empty: it has, or was not asked for
   std::optional<CheckResult> check;  // --check
   std::vector<KernelProfile> kernels;
+  bool devices = false;  // they ran on more than device 0
   std::vector<LaunchProfile> launches;
   std::set<std::string> estimated_metrics;
 };
@@ -156,6 +161,11 @@ std::string profile_json(const Profile& profile);
 std::string profile_html(const Profile& profile);  // html_report.h's page
 
 inline constexpr int kProfileSchema = 1;
+
+// "3 grids, largest 32 x 32 x 1"; "32 x 32 x 1" where all are the same.
+std::string grid_text(const KernelProfile& kernel);
+// The kernel, with its device where the program used several: "scale (device 1)".
+std::string kernel_title(const Profile& profile, const KernelProfile& kernel);
 
 // Mangled -> readable, without the parameters: "gemm_tiled<16>".
 std::string readable_kernel(const std::string& mangled);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "ptx/parser.h"
+#include "report/float_rules.h"
 #include "report/profile.h"
 #include "report/shared_widths.h"
 #include "report/text_table.h"
@@ -79,36 +80,26 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
   return out;
 }
 
+uint64_t count_of(const std::array<uint32_t, 3>& grid) {
+  return uint64_t(grid[0]) * grid[1] * grid[2];
+}
+
 // What a program's machine code is, as far as known.
 struct Code {
   std::vector<WidthRule> rules;
   std::vector<double>
       sass;  // machine instructions that run for one execution of a site; empty: not known
+  std::vector<FloatRule> floats;
   const sass::KernelCode* code = nullptr;
   const sass::KernelResources* resources = nullptr;
 };
 
-// Loops that ptxas unrolled hold every PTX instruction several times, of which one runs. Loads,
-// stores and multiply-adds are one machine instruction each, so the fewest copies of any in a block
-// say how often.
+// Machine instructions that run for one execution of each site.
 std::vector<double> sass_per_execution(const ProgramRecord& p,
                                        const std::vector<SiteCounts>& counts,
                                        const ptx::Function& kernel, const sass::KernelCode& code) {
   const std::vector<uint32_t> blocks = basic_blocks(kernel);
-  std::map<uint32_t, uint32_t> copies;  // block -> fewest
-  for (const SiteInfo& s : p.sites) {
-    if (s.function != kernel.name || (s.traffic == Traffic::none && !s.op.ends_with("fma")) ||
-        s.instruction >= code.sass_of_ptx.size())
-      continue;
-    const uint32_t n = code.sass_of_ptx[s.instruction];
-    if (n == 0) continue;
-    uint32_t& fewest = copies.try_emplace(blocks[s.instruction], n).first->second;
-    fewest = std::min(fewest, n);
-  }
-  const auto copies_of = [&](uint32_t block) {
-    const auto found = copies.find(block);
-    return found == copies.end() ? 1.0 : double(found->second);
-  };
+  const std::vector<double> copies = block_copies(p, kernel, code);
   std::vector<double> result(p.sites.size(), 1);
   std::map<uint32_t, size_t> first_site;  // of each block
   std::vector<bool> has_site(kernel.instructions.size(), false);
@@ -116,7 +107,7 @@ std::vector<double> sass_per_execution(const ProgramRecord& p,
     const SiteInfo& s = p.sites[i];
     if (s.function != kernel.name || s.instruction >= code.sass_of_ptx.size() || s.category.empty())
       continue;
-    result[i] = double(code.sass_of_ptx[s.instruction]) / copies_of(blocks[s.instruction]);
+    result[i] = double(code.sass_of_ptx[s.instruction]) / copies[s.instruction];
     if (counts[i].warps == 0) continue;  // folded away, or never reached
     has_site[s.instruction] = true;
     first_site.try_emplace(blocks[s.instruction], i);
@@ -128,27 +119,42 @@ std::vector<double> sass_per_execution(const ProgramRecord& p,
     traced += code.sass_of_ptx[i];
     const auto site = first_site.find(blocks[i]);
     if (!has_site[i] && site != first_site.end())
-      result[site->second] += double(code.sass_of_ptx[i]) / copies_of(blocks[i]);
+      result[site->second] += double(code.sass_of_ptx[i]) / copies[i];
   }
   if (!first_site.empty() && code.instructions > traced)
     result[first_site.begin()->second] += code.instructions - traced;
   return result;
 }
 
+using FloatCounts = std::array<double, sass::kFloatOps.size()>;
+
+std::string float_metric(size_t op) {
+  return fmt::format("smsp__sass_thread_inst_executed_op_{}_pred_on.sum", sass::kFloatOps[op]);
+}
+
+// Which counters an estimated rule touches: its own, and those of 32 bits and of its precision,
+// since what runs for some operands only is not known.
+void mark_estimated(const SiteInfo& s, const FloatRule& rule, std::set<std::string>& metrics) {
+  for (size_t i = 0; i < rule.operations.size(); ++i)
+    if (i < 3 || rule.operations[i] != 0 || (i < 6 && s.text.find(".f64") != std::string::npos) ||
+        (i >= 6 && s.text.find("f16") != std::string::npos))
+      metrics.insert(float_metric(i));
+}
+
 Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters& c,
-                   const std::map<std::string, double>& ops, const KernelProfile& k,
+                   const FloatCounts& ops, uint32_t registers, const model::Occupancy& occupancy,
                    double sass_warps, double sass_lanes) {
   Metrics m;
   m["launch__block_size"] = double(p.block[0]) * p.block[1] * p.block[2];
   m["launch__grid_size"] = double(l.grid[0]) * l.grid[1] * l.grid[2];
-  m["launch__registers_per_thread"] = k.registers;
+  m["launch__registers_per_thread"] = registers;
   m["launch__shared_mem_per_block_static"] = double(p.static_shared_bytes);
   m["launch__shared_mem_per_block_dynamic"] = double(l.dynamic_shared_bytes);
-  m["launch__occupancy_limit_blocks"] = k.occupancy.limit_blocks;
-  m["launch__occupancy_limit_warps"] = k.occupancy.limit_warps;
-  m["launch__occupancy_limit_registers"] = k.occupancy.limit_registers;
-  m["launch__occupancy_limit_shared_mem"] = k.occupancy.limit_shared;
-  m["sm__maximum_warps_per_active_cycle_pct"] = 100 * k.occupancy.fraction();
+  m["launch__occupancy_limit_blocks"] = occupancy.limit_blocks;
+  m["launch__occupancy_limit_warps"] = occupancy.limit_warps;
+  m["launch__occupancy_limit_registers"] = occupancy.limit_registers;
+  m["launch__occupancy_limit_shared_mem"] = occupancy.limit_shared;
+  m["sm__maximum_warps_per_active_cycle_pct"] = 100 * occupancy.fraction();
   m["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] = c.ld_requests;
   m["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] = c.st_requests;
   m["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = c.ld_sectors;
@@ -161,11 +167,7 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
   m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] = c.shared_st_wavefronts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"] = c.shared_ld_conflicts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"] = c.shared_st_conflicts;
-  for (const char* op : {"ffma", "fadd", "fmul", "dfma", "dadd", "dmul", "hfma", "hadd", "hmul"}) {
-    const auto found = ops.find(op);
-    m[fmt::format("smsp__sass_thread_inst_executed_op_{}_pred_on.sum", op)] =
-        found == ops.end() ? 0 : found->second;
-  }
+  for (size_t i = 0; i < ops.size(); ++i) m[float_metric(i)] = ops[i];
   m["l1tex__m_xbar2l1tex_read_sectors.sum"] = double(l.l2_read_sectors);
   m["lts__t_sectors_srcunit_tex_op_write.sum"] = double(l.l2_written_sectors);
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"] = c.shared_atomic_wavefronts;
@@ -214,11 +216,13 @@ std::pair<const LineProfile*, double> culprit(const KernelProfile& k) {
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-std::string verdict_of(const KernelProfile& k, const model::DeviceSpec& device) {
+std::string verdict_of(const KernelProfile& k, const std::string& title,
+                       const model::DeviceSpec& device) {
   if (k.prediction.bound.empty())
-    return fmt::format("{} did no work that the model can time.", k.name);
-  std::string text = fmt::format("{} is bound by {} on the {}: at best {}", k.name,
+    return fmt::format("{} did no work that the model can time.", title);
+  std::string text = fmt::format("{} is bound by {} on the {}: at best {}", title,
                                  k.prediction.bound, device.name, duration(k.predicted_seconds));
+  if (k.launches > 1) text += fmt::format(" for its {} launches", k.launches);
   if (k.total.flops() > 0)
     text += fmt::format(", {} TFLOP/s", three_digits(k.total.flops() / k.predicted_seconds / 1e12));
   const auto [line, share] = culprit(k);
@@ -230,8 +234,11 @@ std::string verdict_of(const KernelProfile& k, const model::DeviceSpec& device) 
     text += fmt::format(" {} more: {}.", k.launches == 1 ? "Its launch costs" : "Its launches cost",
                         duration(k.launch_seconds));
   if (k.total.excess_wavefronts() > 0.02 * k.total.shared_wavefronts())
-    text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts.",
-                        percent(k.total.excess_wavefronts() / k.total.shared_wavefronts()));
+    text += fmt::format(" {} of its shared-memory wavefronts are bank conflicts{}.",
+                        percent(k.total.excess_wavefronts() / k.total.shared_wavefronts()),
+                        2 * k.total.shared_atomic_conflicts > k.total.excess_wavefronts()
+                            ? " of atomics (estimated)"
+                            : "");
   if (k.total.excess_sectors() > 0.02 * (k.total.ld_sectors + k.total.st_sectors))
     text +=
         fmt::format(" {} of its global sectors are more than coalesced accesses would need.",
@@ -300,6 +307,15 @@ std::string readable_kernel(const std::string& mangled) {
   return name;
 }
 
+std::string grid_text(const KernelProfile& k) {
+  const std::string largest = fmt::format("{} x {} x {}", k.grid[0], k.grid[1], k.grid[2]);
+  return k.grids > 1 ? fmt::format("{} grids, largest {}", k.grids, largest) : largest;
+}
+
+std::string kernel_title(const Profile& profile, const KernelProfile& k) {
+  return profile.devices ? fmt::format("{} (device {})", k.name, k.device) : k.name;
+}
+
 Profile build_profile(const Records& records, const model::DeviceSpec& device,
                       const BuildOptions& options) {
   Profile report;
@@ -358,6 +374,7 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     const auto module = modules.find(p.ptx);
     const ptx::Function* kernel =
         module == modules.end() ? nullptr : module->second->find_function(p.kernel);
+    code.floats = float_rules(p, kernel, code.code);
     if (kernel == nullptr) continue;
     if (!options.as_written) code.rules = shared_width_rules(p, sums[i], *kernel, code.code);
     if (code.code != nullptr && code.code->sass_of_ptx.size() == kernel->instructions.size())
@@ -377,9 +394,9 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     KernelProfile k;
     k.mangled = p.kernel;
     k.name = readable_kernel(p.kernel);
-    k.block = p.block, k.grid = l->grid;
+    k.block = p.block, k.device = p.device;
+    report.devices = report.devices || p.device != 0;
     k.static_shared_bytes = p.static_shared_bytes;
-    k.dynamic_shared_bytes = l->dynamic_shared_bytes;
     k.registers = p.registers;
     if (code.resources != nullptr) {
       k.registers = code.resources->registers;
@@ -388,11 +405,6 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
       k.spill_store_bytes = code.resources->spill_store_bytes;
       k.stack_bytes = code.resources->stack_bytes;
     }
-    model::BlockResources block;
-    block.threads = p.block[0] * p.block[1] * p.block[2];
-    block.registers_per_thread = k.registers;
-    block.shared_bytes = k.static_shared_bytes + k.dynamic_shared_bytes;
-    k.occupancy = model::occupancy(device, block);
     std::map<std::pair<std::string, uint32_t>, Counters> lines;
     for (size_t s = 0; s < p.sites.size(); ++s) {
       const SiteInfo& info = p.sites[s];
@@ -412,13 +424,18 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
         k.warps_by_pipe[info.pipe] += double(c.warps),
             k.lanes_by_pipe[info.pipe] += double(c.lanes);
       if (!info.category.empty()) k.warps_by_category[info.category] += double(c.warps);
-      if (!info.op.empty()) k.lanes_by_op[info.op] += double(c.lanes);
+      if (code.floats[s].estimated && c.lanes != 0)
+        mark_estimated(info, code.floats[s], report.estimated_metrics);
       if (!code.sass.empty()) k.sass_warps += double(c.warps) * code.sass[s];
       // Work of the pipes; instructions that ptxas removed cost nothing.
       const double runs =
           code.sass.empty() ? (info.category == "move" ? 0 : 1) : std::min(1.0, code.sass[s]);
       if (info.pipe == "alu") work[i].int32_instructions += double(c.lanes) * runs;
-      if (info.pipe == "xu") work[i].sfu_instructions += double(c.lanes) * runs;
+      if (info.pipe == "xu") {
+        work[i].sfu_instructions += double(c.lanes) * runs;
+        work[i].fp32_instructions += double(c.lanes) * code.floats[s].fp32();
+        work[i].fp64_instructions += double(c.lanes) * code.floats[s].fp64();
+      }
       if (info.pipe == "fma") work[i].fp32_instructions += double(c.lanes);
       if (info.pipe == "fp64") work[i].fp64_instructions += double(c.lanes);
       if (info.pipe == "fp16")
@@ -433,29 +450,42 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
   }
 
   // metrics per launch, and what a launch adds to its kernel
+  std::vector<std::vector<model::Prediction>> predictions(report.kernels.size());
+  std::vector<std::set<std::array<uint32_t, 3>>> grids(report.kernels.size());
   for (const LaunchRecord* l : launches) {
     const size_t i = program_at[l->program];
     const ProgramRecord& p = records.programs[i];
     KernelProfile& k = report.kernels[kernel_at[i]];
     Counters total;
-    std::map<std::string, double> ops;
+    FloatCounts ops{};
     double sass_warps = 0, sass_lanes = 0;
     for (size_t s = 0; s < l->sites.size(); ++s) {
       total += counters_of(p.sites[s], l->sites[s], codes[i].rules[s]);
-      if (!p.sites[s].op.empty()) ops[p.sites[s].op] += double(l->sites[s].lanes);
+      for (size_t op = 0; op < ops.size(); ++op)
+        ops[op] += double(l->sites[s].lanes) * codes[i].floats[s].operations[op];
       if (codes[i].sass.empty()) continue;
       sass_warps += double(l->sites[s].warps) * codes[i].sass[s],
           sass_lanes += double(l->sites[s].lanes) * codes[i].sass[s];
     }
+    model::BlockResources block;
+    block.threads = p.block[0] * p.block[1] * p.block[2];
+    block.registers_per_thread = k.registers;
+    block.shared_bytes = p.static_shared_bytes + l->dynamic_shared_bytes;
+    const model::Occupancy occupancy = model::occupancy(device, block);
+    const uint64_t blocks = count_of(l->grid);
+    if (k.launches == 0 || blocks > count_of(k.grid))
+      k.grid = l->grid, k.dynamic_shared_bytes = l->dynamic_shared_bytes, k.occupancy = occupancy;
+    grids[kernel_at[i]].insert(l->grid);
+
     LaunchProfile out;
+    out.device = p.device;
     out.id = l->id, out.kernel = kernel_at[i], out.grid = l->grid, out.block = p.block;
     out.dynamic_shared_bytes = l->dynamic_shared_bytes, out.faulted = l->faulted;
-    out.metrics = metrics_of(p, *l, total, ops, k, sass_warps, sass_lanes);
+    out.metrics = metrics_of(p, *l, total, ops, k.registers, occupancy, sass_warps, sass_lanes);
     out.metrics["launch__shared_mem_per_block"] =
         double(p.static_shared_bytes + l->dynamic_shared_bytes + device.shared_reserved_per_block);
     report.launches.push_back(std::move(out));
     ++k.launches;
-    const uint64_t blocks = uint64_t(l->grid[0]) * l->grid[1] * l->grid[2];
     k.blocks += blocks;
 
     model::KernelWork launch_work;
@@ -476,12 +506,9 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     launch_work.l1_wavefronts = total.l1_wavefronts;
     launch_work.l2_written_lines = total.st_lines;
     launch_work.shared_wavefronts = total.shared_wavefronts();
-    const model::Prediction prediction =
+    predictions[kernel_at[i]].push_back(
         model::predict(device, model::Basis::kMeasured, launch_work,
-                       {blocks, std::max(1u, k.occupancy.blocks_per_sm)});
-    k.predicted_seconds += prediction.seconds;
-    k.launch_seconds += prediction.launch_seconds;
-    if (k.prediction.seconds < prediction.seconds || k.launches == 1) k.prediction = prediction;
+                       {blocks, std::max(1u, occupancy.blocks_per_sm)}));
 
     const auto level = [&](const char* name, double bytes) {
       for (LevelTraffic& t : k.traffic)
@@ -526,12 +553,16 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     }
   }
 
-  for (KernelProfile& k : report.kernels) {
+  for (size_t i = 0; i < report.kernels.size(); ++i) {
+    KernelProfile& k = report.kernels[i];
+    k.prediction = model::in_sequence(predictions[i]);
+    k.predicted_seconds = k.prediction.seconds, k.launch_seconds = k.prediction.launch_seconds;
+    k.grids = grids[i].size();
     for (LevelTraffic& t : k.traffic) t.intensity = t.bytes > 0 ? k.total.flops() / t.bytes : 0;
     std::stable_sort(k.banks.begin(), k.banks.end(), [](const BankMap& a, const BankMap& b) {
       return a.wavefronts - a.groups > b.wavefronts - b.groups;
     });
-    k.verdict = verdict_of(k, device);
+    k.verdict = verdict_of(k, kernel_title(report, k), device);
     if (k.resources_estimated)
       report.estimated_metrics.insert({"launch__registers_per_thread",
                                        "launch__occupancy_limit_registers",

@@ -48,7 +48,8 @@ Json counters(const Counters& c) {
 }
 
 Json kernel(const KernelProfile& k) {
-  Json json{{"kernel", k.name},       {"mangled", k.mangled}, {"block", k.block},
+  Json json{{"kernel", k.name},       {"mangled", k.mangled}, {"device", k.device},
+            {"block", k.block},       {"grids", k.grids},     {"largest_grid", k.grid},
             {"launches", k.launches}, {"blocks", k.blocks},   {"verdict", k.verdict}};
   json["resources"] = {{"registers", k.registers},
                        {"static_shared_bytes", k.static_shared_bytes},
@@ -139,6 +140,7 @@ std::string profile_json(const Profile& profile) {
       metrics[name] = value == double(model::kNoLimit) ? Json(nullptr) : number(value);
     json["launches"].push_back({{"id", l.id},
                                 {"kernel", profile.kernels[l.kernel].name},
+                                {"device", l.device},
                                 {"grid", l.grid},
                                 {"block", l.block},
                                 {"dynamic_shared_bytes", l.dynamic_shared_bytes},

@@ -48,6 +48,7 @@ std::string to_line(const ProgramRecord& r) {
                    {{"id", r.id},
                     {"ptx", r.ptx},
                     {"kernel", r.kernel},
+                    {"device", r.device},
                     {"block", r.block},
                     {"static_shared", r.static_shared_bytes},
                     {"local", r.local_bytes},
@@ -91,7 +92,7 @@ Result<Records> read_records(std::string_view text, const std::string& name) {
         const Json& p = json.at("program");
         ProgramRecord r;
         r.id = p.at("id").get<uint64_t>(), r.ptx = p.at("ptx").get<uint64_t>();
-        r.kernel = p.at("kernel").get<std::string>();
+        r.kernel = p.at("kernel").get<std::string>(), r.device = p.at("device").get<uint32_t>();
         r.block = p.at("block").get<std::array<uint32_t, 3>>();
         r.static_shared_bytes = p.at("static_shared").get<uint64_t>(),
         r.local_bytes = p.at("local").get<uint64_t>();

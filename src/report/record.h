@@ -72,8 +72,9 @@ struct BankExample {
 
 struct ProgramRecord {
   uint64_t id = 0;
-  uint64_t ptx = 0;    // id of the module
-  std::string kernel;  // mangled
+  uint64_t ptx = 0;     // id of the module
+  std::string kernel;   // mangled
+  uint32_t device = 0;  // the program's number of the GPU it ran on
   std::array<uint32_t, 3> block{};
   uint64_t static_shared_bytes = 0, local_bytes = 0;
   uint32_t registers = 0;  // estimate from PTX

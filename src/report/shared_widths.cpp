@@ -200,6 +200,27 @@ std::vector<uint32_t> basic_blocks(const ptx::Function& function) {
   return blocks;
 }
 
+std::vector<double> block_copies(const ProgramRecord& program, const ptx::Function& kernel,
+                                 const sass::KernelCode& code) {
+  const std::vector<uint32_t> blocks = basic_blocks(kernel);
+  std::map<uint32_t, uint32_t> copies;  // block -> fewest
+  for (const SiteInfo& s : program.sites) {
+    if (s.function != kernel.name || (s.traffic == Traffic::none && !s.op.ends_with("fma")) ||
+        s.instruction >= code.sass_of_ptx.size())
+      continue;
+    const uint32_t n = code.sass_of_ptx[s.instruction];
+    if (n == 0) continue;
+    uint32_t& fewest = copies.try_emplace(blocks[s.instruction], n).first->second;
+    fewest = std::min(fewest, n);
+  }
+  std::vector<double> result;
+  for (const uint32_t block : blocks) {
+    const auto found = copies.find(block);
+    result.push_back(found == copies.end() ? 1.0 : double(found->second));
+  }
+  return result;
+}
+
 std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
                                           const std::vector<SiteCounts>& counts,
                                           const ptx::Function& kernel,

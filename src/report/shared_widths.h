@@ -39,6 +39,12 @@ std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
                                           const ptx::Function& kernel,
                                           const sass::KernelCode* code);
 
+// How many copies ptxas made of each PTX instruction's basic block, as far as it shows: a loop that
+// it unrolled holds every instruction several times, of which one runs. Loads, stores and
+// multiply-adds are one machine instruction each, so the fewest of any in a block say how often.
+std::vector<double> block_copies(const ProgramRecord& program, const ptx::Function& kernel,
+                                 const sass::KernelCode& code);
+
 // The basic block of each instruction: changes at labels and after jumps.
 std::vector<uint32_t> basic_blocks(const ptx::Function& function);
 

@@ -134,6 +134,24 @@ std::unordered_map<uint64_t, std::string_view> relocations(const Elf& elf,
   return found;
 }
 
+// Where the code of a kernel holds subroutines that ptxas put there ("$__internal_0_$...").
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+Ranges subroutines(const Elf& elf, const Section& code) {
+  Ranges ranges;
+  const Section *symbols = elf.find(".symtab"), *strings = elf.find(".strtab");
+  if (!symbols || !strings) return ranges;
+  for (size_t at = 0; at + 24 <= symbols->bytes.size(); at += 24) {
+    Reader r(symbols->bytes, at);
+    const std::string_view name = text_at(strings->bytes, r.take<uint32_t>());
+    r.take<uint16_t>();
+    const uint16_t section = r.take<uint16_t>();
+    const uint64_t begin = r.take<uint64_t>(), size = r.take<uint64_t>();
+    if (name.starts_with("$") && section < elf.sections.size() && &elf.sections[section] == &code)
+      ranges.emplace_back(begin, begin + size);
+  }
+  return ranges;
+}
+
 // Function -> (address -> line of the PTX text), from a DWARF 2 line program.
 using Lines = std::map<uint64_t, uint32_t>;
 std::optional<std::map<std::string_view, Lines>> line_table(const Elf& elf) {
@@ -213,6 +231,50 @@ uint32_t shared_width(uint64_t high) {
 constexpr uint64_t kLds = 0x984, kSts = 0x388, kStsUniform = 0x988, kNop = 0x918;
 constexpr uint64_t kAtomsPopcInc = 0xf8c;
 
+// The lower nine bits of an opcode; the others say where the operands are.
+constexpr uint32_t kMufu = 0x108, kCall = 0x144, kCallAbsolute = 0x143;
+constexpr uint32_t kNoFloat = 9;
+uint32_t float_op(uint32_t opcode) {  // index of kFloatOps
+  switch (opcode) {
+    case 0x023: return 0;
+    case 0x021: return 1;
+    case 0x020: return 2;
+    case 0x02b: return 3;
+    case 0x029: return 4;
+    case 0x028: return 5;
+    case 0x031:            // HFMA2
+    case 0x035: return 6;  // HFMA2.MMA
+    case 0x030: return 7;
+    case 0x032: return 8;
+    default: return kNoFloat;
+  }
+}
+
+// A machine instruction that matters for FloatCode.
+struct FloatInstruction {
+  uint32_t opcode = 0, guard = 0;
+};
+
+// Instructions whose guard is that of no special function run for some operands only (the scaling
+// of denormals). Where there is none, a guard is the program's own.
+FloatCode float_code(const std::vector<FloatInstruction>& instructions) {
+  constexpr uint32_t kAlways = 7;
+  FloatCode code;
+  uint32_t guards = 1u << kAlways;
+  for (const FloatInstruction& i : instructions)
+    if (i.opcode == kMufu) ++code.special, guards |= 1u << i.guard;
+  if (code.special == 0) guards = ~0u;
+  for (const FloatInstruction& i : instructions) {
+    const uint32_t op = float_op(i.opcode);
+    if (i.opcode == kCall || i.opcode == kCallAbsolute ||
+        (op != kNoFloat && !(guards >> i.guard & 1)))
+      code.conditional = true;
+    else if (op != kNoFloat)
+      ++code.operations[op];
+  }
+  return code;
+}
+
 }  // namespace
 
 Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
@@ -243,6 +305,8 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
     KernelCode k;
     k.name = kernel;
     k.sass_of_ptx.resize(function->instructions.size());
+    const Ranges inner = subroutines(*elf, *code);
+    std::vector<std::vector<FloatInstruction>> floats(function->instructions.size());
     // Behind the last jump, which leads to itself, lies padding.
     size_t bytes = code->bytes.size() / kInstructionBytes * kInstructionBytes;
     const auto opcode = [&](size_t at) { return Reader(code->bytes, at).take<uint64_t>() & 0xfff; };
@@ -262,8 +326,15 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
         k.shared.push_back({.store = operation != kLds,
                             .width = shared_width(high),
                             .instruction = instruction->second});
+      const uint32_t opcode = low & 0x1ff;
+      if ((float_op(opcode) != kNoFloat || opcode == kMufu || opcode == kCall ||
+           opcode == kCallAbsolute) &&
+          std::none_of(inner.begin(), inner.end(),
+                       [&](const auto& r) { return at >= r.first && at < r.second; }))
+        floats[instruction->second].push_back({opcode, uint32_t(low >> 12 & 15)});
       if (operation == kAtomsPopcInc) k.counted_increments.push_back(instruction->second);
     }
+    for (const auto& instructions : floats) k.floats.push_back(float_code(instructions));
     kernels.push_back(std::move(k));
   }
   return kernels;

@@ -15,6 +15,7 @@
 // Tested by tests/unit/sass/cubin_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,10 +32,24 @@ struct SharedAccess {
   uint32_t instruction = 0;  // index into ptx::Function::instructions
 };
 
+// What Nsight Compute's op counters tell apart: smsp__sass_thread_inst_executed_op_ffma_pred_on.
+inline constexpr std::array<const char*, 9> kFloatOps = {"ffma", "fadd", "fmul", "dfma", "dadd",
+                                                         "dmul", "hfma", "hadd", "hmul"};
+
+// The floating-point machine instructions that stand for one PTX instruction, by kFloatOps; without
+// those of subroutines, which are there for denormals and such. ptxas makes an FFMA of a multiply
+// and an add, an FADD of a doubling, a dozen of a division.
+struct FloatCode {
+  std::array<uint32_t, 9> operations{};
+  uint32_t special = 0;      // MUFU: one for each execution of a quotient, root, sine
+  bool conditional = false;  // there are more, which run for some operands only
+};
+
 struct KernelCode {
   std::string name;                   // mangled
   std::vector<uint32_t> sass_of_ptx;  // machine instructions of each PTX instruction
   uint32_t instructions = 0;          // machine instructions in all, without padding
+  std::vector<FloatCode> floats;      // of each PTX instruction
   std::vector<SharedAccess> shared;   // in the order of their addresses
   // PTX atomics that became ATOMS.POPC.INC: lanes with one word are added up before it is written.
   std::vector<uint32_t> counted_increments;

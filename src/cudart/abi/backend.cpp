@@ -69,7 +69,8 @@ Result<std::unique_ptr<emu::Device>> backend_create(const model::DeviceSpec& spe
   options.observers = *session;
   if (*session != nullptr) set_host_observer(new Checks(**session));  // lives to the end
   if (*session != nullptr) return emu::Device::create(spec, std::move(options));
-  const Result<emu::ObserverSource*> counters = counters::source_from_environment(spec);
+  const Result<emu::ObserverSource*> counters =
+      counters::source_from_environment(spec, options.ordinal);
   if (!counters) return counters.error();
   options.observers = *counters;
   return emu::Device::create(spec, std::move(options));

@@ -239,8 +239,8 @@ struct CountingSource::Running {
 };
 
 CountingSource::CountingSource(const model::DeviceSpec& device, Sink sink,
-                               std::optional<std::regex> kernels)
-    : device_(device), sink_(std::move(sink)), kernels_(std::move(kernels)) {}
+                               std::optional<std::regex> kernels, uint32_t ordinal)
+    : device_(device), sink_(std::move(sink)), kernels_(std::move(kernels)), ordinal_(ordinal) {}
 CountingSource::~CountingSource() = default;
 
 uint8_t CountingSource::wanted(const emu::Launch& launch) {
@@ -264,6 +264,7 @@ CountingSource::Known& CountingSource::known(const emu::Program& program) {
   r.id = k->id;
   r.ptx = module->second;
   r.kernel = program.function->name;
+  r.device = ordinal_;
   r.block = program.block_shape;
   r.static_shared_bytes = program.static_shared_bytes;
   r.local_bytes = program.local_bytes;

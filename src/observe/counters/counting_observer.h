@@ -78,10 +78,10 @@ class CountingObserver final : public emu::Observer {
 class CountingSource final : public emu::ObserverSource {
  public:
   // `sink`: receives whole lines (record.h), one at a time. `kernels`: only kernels whose name it
-  // finds; nullopt: all.
+  // finds; nullopt: all. `ordinal`: of the device, for the records.
   using Sink = std::function<void(const std::string& line)>;
   CountingSource(const model::DeviceSpec& device, Sink sink,
-                 std::optional<std::regex> kernels = std::nullopt);
+                 std::optional<std::regex> kernels = std::nullopt, uint32_t ordinal = 0);
   ~CountingSource() override;
 
   uint8_t wanted(const emu::Launch& launch) override;
@@ -99,6 +99,7 @@ class CountingSource final : public emu::ObserverSource {
   model::DeviceSpec device_;
   Sink sink_;
   std::optional<std::regex> kernels_;
+  uint32_t ordinal_;
   std::mutex mutex_;
   std::map<const ptx::Module*, uint64_t> modules_;
   std::map<const emu::Program*, std::unique_ptr<Known>> programs_;

@@ -24,7 +24,8 @@ void write_all(int file, const std::string& line) {
 
 }  // namespace
 
-Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& device) {
+Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& device,
+                                                     uint32_t ordinal) {
   const char* path = std::getenv(kProfileVariable);
   if (path == nullptr || *path == '\0') return static_cast<emu::ObserverSource*>(nullptr);
   std::optional<std::regex> kernels;
@@ -41,7 +42,8 @@ Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& de
     return Error{.message = std::string("cannot be opened for writing: ") + strerror(errno),
                  .file = path};
   return new CountingSource(
-      device, [file](const std::string& line) { write_all(file, line); }, std::move(kernels));
+      device, [file](const std::string& line) { write_all(file, line); }, std::move(kernels),
+      ordinal);
 }
 
 }  // namespace tw::counters

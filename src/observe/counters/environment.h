@@ -15,8 +15,9 @@ namespace tw::counters {
 inline constexpr const char* kProfileVariable = "TILEWRIGHT_PROFILE";
 inline constexpr const char* kKernelsVariable = "TILEWRIGHT_PROFILE_KERNELS";
 
-// The source for a device to be created, for as long as the process lives; nullptr where nothing is
+// The source for the device `ordinal` to be created, for as long as the process lives; nullptr where nothing is
 // to be counted. The error: the file cannot be opened, or the expression is none.
-Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& device);
+Result<emu::ObserverSource*> source_from_environment(const model::DeviceSpec& device,
+                                                     uint32_t ordinal);
 
 }  // namespace tw::counters

@@ -129,5 +129,31 @@ TEST(Predict, WhatALaunchCostsIsKeptApart) {
   EXPECT_EQ(predict(h200, Basis::kDatasheet, work, {132, 1}).launch_seconds, 0);
 }
 
+TEST(Predict, LaunchesInSequenceAreSummed) {
+  const DeviceSpec h200 = device("h200");
+  KernelWork copy, compute;
+  copy.dram_bytes = h200.dram_gb_per_s * 1e3;  // 1 us
+  copy.shared_wavefronts = 132 * 1.98e3 / 2;   // half a us on 132 SMs
+  compute.l1_wavefronts = 132 * 1.98e3 * 4;    // 4 us
+  compute.dram_bytes = h200.dram_gb_per_s * 1e3;
+  const Prediction a = predict(h200, Basis::kDatasheet, copy, {132, 1}),
+                   b = predict(h200, Basis::kDatasheet, compute, {66, 2});
+  const Prediction sum = in_sequence({a, b, b});
+  EXPECT_NEAR(sum.seconds, a.seconds + 2 * b.seconds, 1e-12);
+  EXPECT_EQ(sum.bound, "L1");  // one pipe, named by where it is busiest
+  ASSERT_EQ(sum.bounds.size(), 2u);
+  EXPECT_NEAR(sum.bounds[0].seconds, a.bounds[1].seconds + 2 * b.seconds, 1e-12);
+  EXPECT_NEAR(sum.bounds[1].seconds, 3e-6, 1e-9);
+  EXPECT_LT(sum.bounds[0].speed_of_light, 1);  // the copy is bound by something else
+  EXPECT_NEAR(sum.bounds[1].speed_of_light, 3e-6 / sum.seconds, 1e-6);
+  EXPECT_NEAR(sum.waves.waves, 1 + 2 * 0.25, 1e-12);
+  EXPECT_EQ(sum.waves.tail_blocks, 132u);
+  EXPECT_NEAR(sum.waves.wave_efficiency, 0.5, 1e-12);
+  EXPECT_EQ(in_sequence({a}).seconds, a.seconds);
+  EXPECT_EQ(in_sequence({a}).bounds.size(), a.bounds.size());
+  EXPECT_EQ(in_sequence({a}).waves.balance, a.waves.balance);
+  EXPECT_TRUE(in_sequence({}).bound.empty());
+}
+
 }  // namespace
 }  // namespace tw::model

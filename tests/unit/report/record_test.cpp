@@ -7,7 +7,7 @@ namespace {
 
 ProgramRecord program() {
   ProgramRecord p;
-  p.id = uint64_t(1) << 40, p.ptx = 3, p.kernel = "_Z1kPf", p.block = {16, 16, 1},
+  p.id = uint64_t(1) << 40, p.ptx = 3, p.kernel = "_Z1kPf", p.device = 3, p.block = {16, 16, 1},
   p.static_shared_bytes = 2048, p.registers = 30;
   SiteInfo s;
   s.function = p.kernel, s.instruction = 7, s.text = "ld.shared.f32 %f1, [%r1];",
