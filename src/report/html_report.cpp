@@ -67,8 +67,9 @@ std::string value_text(const Metric& m) {
 // A cell with what a kernel or line does, and the ideal in brackets; empty where it does neither.
 std::string beside(double actual, double ideal) {
   if (actual == 0 && ideal == 0) return "<td></td>";
-  return fmt::format("<td class=\"n{}\">{} ({})</td>", actual > ideal ? " excess" : "",
-                     count(actual), count(ideal));
+  return fmt::format("<td class=\"n{}\" title=\"{} ({})\">{} ({})</td>",
+                     actual > ideal ? " excess" : "", count(actual), count(ideal),
+                     short_count(actual), short_count(ideal));
 }
 
 double flop_per_byte(const KernelReport& k, std::string_view level) {
@@ -81,34 +82,56 @@ std::string number_cell(double value) {
   return fmt::format("<td class=\"n\">{}</td>", value > 0 ? three_digits(value) : "-");
 }
 
+// What it comes down to stands next to the name, where a narrow screen shows it.
 std::string summary(const ProfileReport& report) {
-  std::string html =
-      "<table class=\"summary\"><thead><tr><th>Kernel</th><th>Grid</th><th>Block</th>"
-      "<th class=\"n\">Launches</th><th class=\"n\">Predicted</th>";
   const bool measured = !report.measured_on.empty();
+  std::string html =
+      "<table class=\"summary\"><thead><tr><th>Kernel</th><th class=\"n\">Predicted</th>";
   if (measured) html += "<th class=\"n\">Measured</th>";
   html +=
       "<th>Bound</th><th class=\"n\">Occupancy</th><th class=\"n\">TFLOP/s</th>"
       "<th class=\"n\">FLOP/B</th><th class=\"n\">Sectors (ideal)</th>"
-      "<th class=\"n\">Wavefronts (ideal)</th></tr></thead><tbody>\n";
+      "<th class=\"n\">Wavefronts (ideal)</th><th class=\"n\">Launches</th><th>Grid</th>"
+      "<th>Block</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < report.kernels.size(); ++i) {
     const KernelReport& k = report.kernels[i];
-    html += fmt::format(
-        "<tr><td><a href=\"#kernel-{}\">{}</a></td><td class=\"shape\">{}</td><td "
-        "class=\"shape\">{}</td><td "
-        "class=\"n\">{}</td><td class=\"n\">{}</td>{}<td>{}</td><td class=\"n\">{}</td>",
-        i, escape(k.name), escape(k.grid), escape(k.block), k.launches,
-        duration(k.predicted_seconds),
-        !measured
-            ? std::string()
-            : fmt::format("<td class=\"n\">{}</td>",
-                          k.measured_seconds > 0 ? duration(k.measured_seconds) : std::string("-")),
-        escape(k.prediction.bound), percent(k.occupancy.fraction()));
+    html += fmt::format("<tr><td><a href=\"#kernel-{}\">{}</a></td><td class=\"n\">{}</td>", i,
+                        escape(k.name), duration(k.predicted_seconds));
+    if (measured)
+      html += fmt::format("<td class=\"n\">{}</td>",
+                          k.measured_seconds > 0 ? duration(k.measured_seconds) : "-");
+    html += fmt::format("<td>{}</td><td class=\"n\">{}</td>", escape(k.prediction.bound),
+                        percent(k.occupancy.fraction()));
     html += number_cell(k.tflops) + number_cell(flop_per_byte(k, "DRAM")) +
-            beside(k.sectors, k.ideal_sectors) + beside(k.wavefronts, k.ideal_wavefronts) +
-            "</tr>\n";
+            beside(k.sectors, k.ideal_sectors) + beside(k.wavefronts, k.ideal_wavefronts);
+    html += fmt::format("<td class=\"n\">{}</td><td>{}</td><td class=\"shape\">{}</td></tr>\n",
+                        k.launches, escape(k.grid), escape(k.block));
   }
   return html + "</tbody></table>\n";
+}
+
+// The plot, what is not in it, and the numbers of its roofs.
+std::string roofline(const ProfileReport& report) {
+  std::string html =
+      "<section><h2>Roofline</h2>\n<ul class=\"legend\" id=\"legend\"></ul>\n<div class=\"plot "
+      "wide\"><canvas id=\"roofline\" role=\"img\" aria-label=\"Roofline: TFLOP/s over FLOP per "
+      "byte\"></canvas></div>\n";
+  std::string without;
+  for (const KernelReport& k : report.kernels)
+    if (k.tflops == 0) without += (without.empty() ? "" : ", ") + escape(k.name);
+  if (!without.empty())
+    html += "<p class=\"note\">Without floating-point operations, so not in the plot: " + without +
+            ".</p>\n";
+  html +=
+      "<details><summary>Roofs</summary><table><thead><tr><th>Roof</th>"
+      "<th class=\"n\">Height</th><th>Basis</th></tr></thead><tbody>\n";
+  for (const auto& l : report.levels)
+    html += fmt::format("<tr><td>{}</td><td class=\"n\">{} GB/s</td><td>{}</td></tr>\n",
+                        escape(l.level), count(l.gb_per_s), escape(l.basis));
+  for (const auto& p : report.pipes)
+    html += fmt::format("<tr><td>{}</td><td class=\"n\">{} TFLOP/s</td><td>{}</td></tr>\n",
+                        escape(p.pipe), three_digits(p.tflops), escape(p.basis));
+  return html + "</tbody></table></details></section>\n";
 }
 
 std::string bounds(const KernelReport& k) {
@@ -170,7 +193,7 @@ std::string source(const SourceFile& file) {
         "<tr style=\"--heat:{:.4f}\"><td class=\"n\">{}</td><td><code>{}</code></td><td "
         "class=\"n\">{}</td><td class=\"n\">{}</td>",
         hottest > 0 ? l.instructions / hottest : 0, l.number, escape(l.text),
-        l.instructions > 0 ? count(l.instructions) : "",
+        l.instructions > 0 ? short_count(l.instructions) : "",
         l.active_lanes > 0 ? fmt::format("{:.1f}", l.active_lanes) : "");
     html +=
         beside(l.sectors, l.ideal_sectors) + beside(l.wavefronts, l.ideal_wavefronts) + "</tr>\n";
@@ -210,6 +233,31 @@ std::string bank_map(const BankAccess& access) {
     html += "</tr>\n";
   }
   return html + "</tbody></table></figure>\n";
+}
+
+// Those with conflicts are shown; the others are there to be opened.
+std::string bank_maps(const KernelReport& k) {
+  std::string conflicts, free;
+  std::size_t without = 0;
+  for (const BankAccess& access : k.bank_accesses) {
+    const bool conflict = access.wavefronts > access.ideal_wavefronts;
+    (conflict ? conflicts : free) += bank_map(access);
+    without += !conflict;
+  }
+  if (k.bank_accesses.empty()) return {};
+  std::string html = fmt::format(
+      "<details{}><summary>Shared-memory banks{}</summary><p class=\"note\">A column a bank, a "
+      "cell a word with the lane that wants it (and + for more). A bank serves one word a "
+      "wavefront: cells below one another are conflicts; so are the lanes of one cell in an atomic "
+      "whose old value is used.</p>\n",
+      conflicts.empty() ? "" : " open", conflicts.empty() ? ", without conflicts" : "");
+  html += conflicts;
+  if (!conflicts.empty() && without != 0)
+    html += fmt::format("<details><summary>{} without conflicts</summary>{}</details>\n", without,
+                        free);
+  else
+    html += free;
+  return html + "</details>\n";
 }
 
 std::string findings(const std::vector<FindingSummary>& list) {
@@ -274,22 +322,12 @@ std::string html_report(const ProfileReport& report) {
       "<code>{}</code></p></header>\n<main>\n",
       escape(report.title), kReportCss, escape(report.title), escape(report.device),
       escape(report.command_line));
+  if (!report.verdict.empty()) html += "<p class=\"verdict\">" + escape(report.verdict) + "</p>\n";
   html += "<section><h2>Kernels</h2>\n" + summary(report) + "</section>\n";
   if (!report.checked.empty())
     html += "<section><h2>Findings</h2>\n<p>" + escape(report.checked) + "</p>\n" +
             findings(report.findings) + "</section>\n";
-  html +=
-      "<section><h2>Roofline</h2>\n<div class=\"plot wide\"><canvas id=\"roofline\" role=\"img\" "
-      "aria-label=\"Roofline: TFLOP/s over FLOP per "
-      "byte\"></canvas></div>\n<table><thead><tr><th>Roof</th>"
-      "<th class=\"n\">Height</th><th>Basis</th></tr></thead><tbody>\n";
-  for (const auto& l : report.levels)
-    html += fmt::format("<tr><td>{}</td><td class=\"n\">{} GB/s</td><td>{}</td></tr>\n",
-                        escape(l.level), count(l.gb_per_s), escape(l.basis));
-  for (const auto& p : report.pipes)
-    html += fmt::format("<tr><td>{}</td><td class=\"n\">{} TFLOP/s</td><td>{}</td></tr>\n",
-                        escape(p.pipe), three_digits(p.tflops), escape(p.basis));
-  html += "</tbody></table></section>\n";
+  html += roofline(report);
   for (std::size_t i = 0; i < report.kernels.size(); ++i) {
     const KernelReport& k = report.kernels[i];
     html += fmt::format(
@@ -304,14 +342,7 @@ std::string html_report(const ProfileReport& report) {
           resource, i, resource);
     html += "</div>\n" + findings(k.findings);
     for (const SourceFile& file : k.sources) html += source(file);
-    if (!k.bank_accesses.empty())
-      html +=
-          "<details open><summary>Shared-memory banks</summary><p class=\"note\">A column a bank, "
-          "a "
-          "cell a word with the lane that wants it (and + for more). A bank serves one word a "
-          "wavefront: cells below one another are conflicts.</p>\n";
-    for (const BankAccess& access : k.bank_accesses) html += bank_map(access);
-    if (!k.bank_accesses.empty()) html += "</details>\n";
+    html += bank_maps(k);
     html += metrics(k) + "</section>\n";
   }
   html += fmt::format("</main>\n<footer>Tilewright {}</footer>\n", escape(report.version));

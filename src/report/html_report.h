@@ -91,6 +91,7 @@ struct ProfileReport {
   std::string title;  // the program
   std::string device, command_line, version;
   std::string measured_on;  // the GPU of the measured times; empty: none
+  std::string verdict;      // one sentence on the kernel that takes longest; empty: none has run
   std::string checked;      // what the checkers ran on, in a line; empty: they did not run
   std::vector<FindingSummary> findings;  // of no kernel: the host program's
   std::vector<model::MemoryRoof> levels;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 
 #include "report/findings.h"
 #include "report/html_report.h"
@@ -114,7 +115,7 @@ FindingSummary summary_of(const Finding& f) {
 KernelReport page_of(const Profile& profile, size_t index) {
   const KernelProfile& k = profile.kernels[index];
   KernelReport r;
-  r.name = k.name, r.grid = shape(k.grid), r.block = shape(k.block);
+  r.name = kernel_title(profile, k), r.grid = grid_text(k), r.block = shape(k.block);
   r.verdict = k.verdict;
   r.pipe = k.total.flops_fp64 > k.total.flops_fp32   ? "FP64"
            : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16"
@@ -142,7 +143,8 @@ KernelReport page_of(const Profile& profile, size_t index) {
   for (const LaunchProfile& l : profile.launches)
     if (l.kernel == index)
       for (const auto& [name, value] : l.metrics)
-        name.starts_with("launch__") ? sums[name] = value : sums[name] += value;
+        sums[name] =
+            name.starts_with("launch__") ? std::max(sums[name], value) : sums[name] + value;
   for (const Label& l : kLabels)
     if (const auto found = sums.find(l.name);
         found != sums.end() &&
@@ -194,7 +196,13 @@ std::string profile_html(const Profile& profile) {
   }
   page.levels = model::memory_roofs(profile.device, model::Basis::kMeasured);
   page.pipes = model::pipe_roofs(profile.device, model::Basis::kMeasured);
-  for (size_t i = 0; i < profile.kernels.size(); ++i) page.kernels.push_back(page_of(profile, i));
+  std::vector<size_t> order(profile.kernels.size());  // the longest first, as in the text
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return profile.kernels[a].predicted_seconds > profile.kernels[b].predicted_seconds;
+  });
+  for (const size_t i : order) page.kernels.push_back(page_of(profile, i));
+  if (!page.kernels.empty()) page.verdict = page.kernels.front().verdict;
   return html_report(page);
 }
 

@@ -15,16 +15,8 @@ constexpr size_t kMaxKernels = 8;  // one screen
 constexpr size_t kMaxLines = 6;
 constexpr size_t kMaxFindings = 3;
 
-std::string count(double value) {
-  if (value < 1e4) return fmt::format("{:.0f}", value);
-  const char* units[] = {"", " k", " M", " G", " T"};
-  size_t i = 0;
-  while (value >= 1000 && i < 4) value /= 1000, ++i;
-  return three_digits(value) + units[i];
-}
-
 std::string beside(double actual, double ideal) {
-  return actual == 0 ? "-" : fmt::format("{} ({})", count(actual), count(ideal));
+  return actual == 0 ? "-" : fmt::format("{} ({})", short_count(actual), short_count(ideal));
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
@@ -62,8 +54,10 @@ std::string profile_text(const Profile& profile) {
     for (const LevelTraffic& t : k.traffic)
       if (t.level == "DRAM") intensity = t.intensity;
     const double wavefronts = k.total.shared_wavefronts();
-    std::vector<std::string> row = {cut(k.name, 28), fmt::format("{}", k.launches),
-                                    duration(k.predicted_seconds)};
+    std::vector<std::string> row = {profile.devices
+                                        ? fmt::format("{} (device {})", cut(k.name, 17), k.device)
+                                        : cut(k.name, 28),
+                                    fmt::format("{}", k.launches), duration(k.predicted_seconds)};
     if (measured)
       row.insert(row.end(), {duration(k.predicted_seconds + k.launch_seconds),
                              k.measured_seconds > 0 ? duration(k.measured_seconds) : "-"});
@@ -91,11 +85,11 @@ std::string profile_text(const Profile& profile) {
     for (size_t i = 0; i < lines.size() && i < kMaxLines; ++i) {
       const Counters& c = lines[i]->counters;
       const double wavefronts = c.shared_wavefronts();
-      source.add_row({fmt::format("{}:{}", base_name(lines[i]->file), lines[i]->line),
-                      count(c.warps), c.warps > 0 ? fmt::format("{:.1f}", c.lanes / c.warps) : "-",
-                      beside(c.ld_sectors + c.st_sectors, c.ld_ideal + c.st_ideal),
-                      beside(wavefronts, wavefronts - c.excess_wavefronts()),
-                      cut(lines[i]->source, 48)});
+      source.add_row(
+          {fmt::format("{}:{}", base_name(lines[i]->file), lines[i]->line), short_count(c.warps),
+           c.warps > 0 ? fmt::format("{:.1f}", c.lanes / c.warps) : "-",
+           beside(c.ld_sectors + c.st_sectors, c.ld_ideal + c.st_ideal),
+           beside(wavefronts, wavefronts - c.excess_wavefronts()), cut(lines[i]->source, 48)});
     }
     out += source.to_string();
   }

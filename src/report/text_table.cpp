@@ -22,6 +22,7 @@ std::string scaled(double value, double base, const char* const* units, int coun
     value /= base;
     ++unit;
   }
+  if (std::fabs(value) >= base) return fmt::format("{:.3g} {}", value, units[unit]);
   return unit == 0 ? fmt::format("{:.0f} {}", value, units[0])
                    : fmt::format("{:.2f} {}", value, units[unit]);
 }
@@ -63,11 +64,12 @@ std::string binary_bytes(uint64_t bytes) {
 }
 
 std::string decimal_bytes(double bytes) {
-  static const char* const kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  return scaled(bytes, 1000, kUnits, 7);
+  static const char* const kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
+  return scaled(bytes, 1000, kUnits, 9);
 }
 
 std::string duration(double seconds) {
+  if (seconds >= 1e6) return fmt::format("{:.3g} s", seconds);
   if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
   if (seconds >= 1e-6) return fmt::format("{:.2f} us", seconds * 1e6);
@@ -88,6 +90,14 @@ std::string three_digits(double value) {
   if (size >= 10) return fmt::format("{:.1f}", value);
   if (size >= 0.1) return fmt::format("{:.2f}", value);
   return fmt::format("{:.3f}", value);
+}
+
+std::string short_count(double value) {
+  if (value < 1e4) return fmt::format("{:.0f}", value);
+  const char* units[] = {"", " k", " M", " G", " T"};
+  size_t i = 0;
+  while (value >= 1000 && i < 4) value /= 1000, ++i;
+  return three_digits(value) + units[i];
 }
 
 }  // namespace tw::report

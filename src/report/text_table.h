@@ -34,6 +34,8 @@ std::string decimal_bytes(double bytes);
 std::string duration(double seconds);
 // 0.625 -> "62.5 %", 1 -> "100 %".
 std::string percent(double fraction);
+// 3050417 -> "3.05 M": powers of 1000; as it is below 10 000.
+std::string short_count(double value);
 // Three significant digits without an exponent for everyday sizes: 26.8, 0.84, 1340.
 std::string three_digits(double value);
 

@@ -8,6 +8,7 @@ usage: html_in_browser.py canned WRITE_CANNED_REPORT [--screenshots DIR]
 canned: three kernels with three roofline levels and three occupancy curves each: 18 points.
 profile: a page of `tilewright profile --check`; the expected points are counted from the JSON of the same run.
 """
+import html
 import json
 import os
 import re
@@ -40,9 +41,12 @@ def expected_of(report):
     for kernel in report["kernels"]:
         counters = kernel["counters"]
         actual, ideal = (sum(counters.get(f"global_{way}_{what}", 0) for way in ("ld", "st")) for what in ("sectors", "ideal_sectors"))
-        strings.append(f">{actual:,.0f} ({ideal:,.0f})<".replace(",", " "))
+        if actual:
+            strings.append(f'title="{actual:,.0f} ({ideal:,.0f})"'.replace(",", " "))
     if any(kernel["banks"] for kernel in report["kernels"]):
         strings.append('class="banks"')
+    longest = max(report["kernels"], key=lambda kernel: kernel["prediction"]["seconds"])
+    strings.append('<p class="verdict">' + html.escape(longest["verdict"], quote=False))
     return {"points": points, "roofs": len(levels)}, strings
 
 

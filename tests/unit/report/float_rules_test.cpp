@@ -20,6 +20,7 @@ std::string data(const char* name) {
 
 // What the counters would have of each instruction: its op, where it is a plain one.
 std::string op_of(const ptx::Instruction& in) {
+  if (in.modifiers.empty()) return {};
   const bool f64 = in.modifiers.back() == "f64";
   for (const char* op : {"fma", "add", "mul"})
     if (in.opcode == op && (f64 || in.modifiers.back() == "f32"))

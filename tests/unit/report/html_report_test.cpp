@@ -69,11 +69,41 @@ TEST(HtmlReport, TheTableHasARowAKernel) {
   k.intensities = {{"DRAM", 12.5}, {"L1", 2}};
   k.tflops = 3.25;
   k.wavefronts = k.ideal_wavefronts = 4096;
+  k.grid = "3 grids, largest 64 x 64 x 1";
   const std::string html = html_report(report);
-  EXPECT_THAT(html, HasSubstr("<td class=\"shape\">16 x 16 x 1</td><td class=\"n\">3</td>"));
-  EXPECT_THAT(html, HasSubstr("<td class=\"n\">3.25</td><td class=\"n\">12.5</td>"
-                              "<td class=\"n excess\">262 144 (131 072)</td>"
-                              "<td class=\"n\">4 096 (4 096)</td></tr>"));
+  EXPECT_THAT(html,
+              HasSubstr("<td class=\"n\">3.25</td><td class=\"n\">12.5</td>"
+                        "<td class=\"n excess\" title=\"262 144 (131 072)\">262 k (131 k)</td>"
+                        "<td class=\"n\" title=\"4 096 (4 096)\">4096 (4096)</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">3</td><td>3 grids, largest 64 x 64 x 1</td>"
+                              "<td class=\"shape\">16 x 16 x 1</td></tr>"));
+}
+
+TEST(HtmlReport, OpensWithTheVerdict) {
+  const std::string html = own_part();
+  const auto verdict = html.find("<p class=\"verdict\">gemm_tiled&lt;16&gt; is bound by");
+  ASSERT_NE(verdict, std::string::npos);
+  EXPECT_LT(verdict, html.find("<h2>Kernels</h2>"));
+}
+
+TEST(HtmlReport, SaysWhatIsNotInTheRoofline) {
+  ProfileReport report = canned_report();
+  EXPECT_THAT(html_report(report), Not(HasSubstr("not in the plot")));
+  report.kernels[2].tflops = 0;
+  EXPECT_THAT(html_report(report),
+              HasSubstr("not in the plot: transpose_tiled\xef\xbf\xbd&lt;0&gt;.</p>"));
+}
+
+TEST(HtmlReport, BankMapsWithoutConflictsAreFolded) {
+  ProfileReport report = canned_report();
+  std::string html = html_report(report);
+  EXPECT_THAT(html, HasSubstr("<details><summary>Shared-memory banks, without conflicts"));
+  EXPECT_THAT(html, HasSubstr("<details open><summary>Shared-memory banks</summary>"));
+  KernelReport& k = report.kernels[2];  // one with conflicts
+  k.bank_accesses.push_back(report.kernels[0].bank_accesses[0]);
+  report.kernels.erase(report.kernels.begin(), report.kernels.begin() + 2);
+  html = html_report(report);
+  EXPECT_THAT(html, HasSubstr("<details><summary>1 without conflicts</summary><figure>"));
 }
 
 TEST(HtmlReport, EmptyReport) {
