@@ -17,6 +17,7 @@
 #include <memory>
 #include <regex>
 
+#include "cli/number_range.h"
 #include "cli/process.h"
 #include "cli/run_options.h"
 #include "observe/checkers/attach.h"
@@ -192,11 +193,11 @@ void add_check_command(CLI::App& app) {
   command
       ->add_option("--launch-skip", options->launch_skip,
                    "Leave the first launches of these kernels unchecked")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0));
   command
       ->add_option("--launch-count", options->launch_count,
                    "Check so many launches at most; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0));
   command
       ->add_option("--schedules", options->schedules,
                    "Run the program so often, each time in another interleaving of threads that "

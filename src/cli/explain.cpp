@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/number_range.h"
 #include "model/gemm_model.h"
 #include "transpose/permute_plan.h"
 #include "transpose/transpose_plan.h"
@@ -121,7 +122,7 @@ void add_transpose(CLI::App& explain_command) {
       "transpose", "Out of place: the kernel and its tiles, and why not the others");
   auto o = std::make_shared<TransposeOptions>();
   auto& p = o->problem;
-  const auto size = CLI::NonNegativeNumber;
+  const auto size = number_from(0);
   command->add_option("--rows", p.rows, "Rows of the input")->required()->check(size);
   command->add_option("--cols", p.cols, "Columns of the input")->required()->check(size);
   command->add_option("--element-bytes", p.element_bytes, "1, 2, 4, 8 or 16 (default 4)")
@@ -135,6 +136,10 @@ void add_transpose(CLI::App& explain_command) {
   command->add_option("--offset-out", o->out_offset, "The same of the output");
   command->add_option("--sms", o->device.sm_count, "Multiprocessors (default 132, an H200)")
       ->check(CLI::Range(1, 1 << 20));
+  command->footer(
+      "Examples:\n"
+      "  tilewright explain transpose --rows 4096 --cols 1000\n"
+      "  tilewright explain transpose --rows 8191 --cols 8191 --element-bytes 2 --batch 4");
   command->callback([o] { explain(*o); });
 }
 
@@ -145,12 +150,16 @@ void add_permute(CLI::App& explain_command) {
   command->add_option("--sizes", o->sizes, "Sizes of the input, the last contiguous: 32,3,512,512")
       ->required()
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0));
   command->add_option("--order", o->order, "Input dimension of each output dimension: 0,2,3,1")
       ->required()
       ->delimiter(',');
   command->add_option("--element-bytes", o->element_bytes, "1, 2, 4, 8 or 16 (default 4)")
       ->check(CLI::IsMember({1, 2, 4, 8, 16}));
+  command->footer(
+      "Examples:\n"
+      "  tilewright explain permute --sizes 32,3,512,512 --order 0,2,3,1     NCHW to NHWC\n"
+      "  tilewright explain permute --sizes 8,16,1024,64 --order 0,2,1,3 --element-bytes 2");
   command->callback([o] { explain(*o); });
 }
 
@@ -180,6 +189,10 @@ void add_explain_command(CLI::App& app) {
   gemm->add_option("--max-splits", options->max_splits,
                    "Splits of K that the workspace has room for (a workspace as recommended)")
       ->check(CLI::Range(1, model::kMaxGemmSplits));
+  gemm->footer(
+      "Examples:\n"
+      "  tilewright explain gemm --m 4096 --n 4096 --k 4096 --type bf16\n"
+      "  tilewright explain gemm --m 64 --n 4096 --k 4096 --type f32 --layout nt");
   gemm->callback([options] { explain(*options); });
 }
 

@@ -24,6 +24,17 @@ void open_standard_streams() {
     if (fcntl(file, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
 }
 
+// The sub-command that was named, of sub-commands of sub-commands too.
+const CLI::App& deepest(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() ? app : deepest(*named.front());
+}
+
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name()
+                                     : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
 // Output that did not reach its file (a full disk) is no success.
 int flushed(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
@@ -66,7 +77,14 @@ int main(int argc, char** argv) {
                  argv[1]);
       return 2;
     }
-    return app.exit(e) == 0 ? 0 : 2;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    const CLI::App& named = deepest(app);
+    fmt::print(stderr, "tilewright: {}\n", e.what());
+    const std::string footer = named.get_footer();
+    if (dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && footer.starts_with("Example"))
+      fmt::print(stderr, "{}\n", footer.substr(0, footer.find("\n\n")));
+    fmt::print(stderr, "{} --help lists the options.\n", path_of(named));
+    return 2;
   }
   return flushed(0);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/model_views.h"
+#include "cli/number_range.h"
 
 namespace tw::cli {
 namespace {
@@ -57,15 +58,15 @@ void add_roofline(CLI::App& model) {
       ->capture_default_str();
   c->add_flag("--measured", q->measured, "Measured ceilings where there are any");
   c->add_option("--intensity", q->intensity, "FLOP per byte of DRAM traffic")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   c->add_option("--l2-intensity", q->l2_intensity, "FLOP per byte of L2 traffic")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   c->add_option("--l1-intensity", q->l1_intensity, "FLOP per byte of L1 traffic")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   c->add_option("--shared-intensity", q->shared_intensity, "FLOP per byte of shared-memory traffic")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   c->add_option("--flops", q->flops, "FLOP of the kernel, with --time: how far from the roof")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   c->add_option("--time", q->time, "Its time: 4ms, 350us");
   finish(c, q, view_roofline);
 }
@@ -83,7 +84,7 @@ void add_banks(CLI::App& model) {
   c->add_option("--swizzle", q->swizzle, "The swizzle: none or xor")->capture_default_str();
   c->add_flag("--store", q->store, "A store instead of a load");
   c->add_option("--position", q->position, "The column (row) to show; without it the worst one")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0));
   finish(c, q, view_banks);
 }
 

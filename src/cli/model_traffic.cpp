@@ -102,7 +102,9 @@ Result<View> view_gemm_traffic(const GemmQuery& query) {
     const double attainable = attainable_tflops(roofs->fp32, roofs->dram, intensity);
     table.add_row({name, decimal_bytes(reads), decimal_bytes(writes), three_digits(intensity),
                    duration(roofs->dram_seconds(reads + writes)), three_digits(attainable),
-                   sectors >= 0 ? fmt::format("{:.0f}", sectors) : "-"});
+                   sectors < 0      ? "-"
+                   : sectors < 1e15 ? fmt::format("{:.0f}", sectors)
+                                    : fmt::format("{:.3g}", sectors)});
     ordered_json kernel{{"kernel", name},
                         {"read_bytes", reads},
                         {"write_bytes", writes},

@@ -233,6 +233,18 @@ std::vector<std::string> parse_dependencies(const std::string& rule) {
   return paths;
 }
 
+// Whether a source has the word: without it, what the linker says of crt1.o helps nobody.
+bool names_main(const std::string& source) {
+  const auto in_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (size_t at = 0; (at = source.find("main", at)) != std::string::npos; at += 4)
+    if ((at == 0 || !in_word(source[at - 1])) &&
+        (at + 4 == source.size() || !in_word(source[at + 4])))
+      return true;
+  return false;
+}
+
 Result<std::string> compile(const CompileRequest& request) {
   const Result<std::string> nvcc = find_nvcc();
   if (!nvcc) return nvcc.error();
@@ -288,7 +300,10 @@ Result<std::string> compile(const CompileRequest& request) {
   const Result<int> status = run_to_end(command);
   if (!status) return status.error();
   if (*status != 0)
-    return Error{.message = "nvcc could not compile this file", .file = request.source};
+    return Error{.message = names_main(read_file(source.string()).value_or("main"))
+                                ? "nvcc could not compile this file"
+                                : "nvcc could not compile this file; it has no main function",
+                 .file = request.source};
 
   const std::optional<std::string> text = read_file(rule.path.string()),
                                    made = read_file(output.path.string());

@@ -166,9 +166,12 @@ void add_profile_command(CLI::App& app) {
       "--json", options->json,
       "Write all counters, per launch, line and instruction, to this file; - is stdout");
   command->add_option("--html", options->html, "Write the report as one HTML page to this file");
-  command->add_option(
-      "--kernel", options->kernels,
-      "Count only kernels whose name, mangled or not, holds a match of this regular expression");
+  command->add_option("--kernel", options->kernels,
+                      "Count only kernels whose name, mangled or not, holds a match of this "
+                      "regular expression; where "
+                      "none that was launched does, a note says so, the reports are empty, and the "
+                      "exit status stays "
+                      "the program's");
   command->add_flag(
       "--as-written", options->as_written,
       "Shared-memory counts of PTX as written, not of the machine code that ptxas makes of it");

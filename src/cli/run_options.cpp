@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "cli/choose_runtime.h"
+#include "cli/number_range.h"
 #include "cli/nvcc.h"
 #include "cudart/settings.h"
 #include "model/device_spec.h"
@@ -57,10 +58,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option("--timeout", options.timeout,
                   "End the program after so many seconds (status 124), saying where every "
                   "unfinished CTA stands")
-      ->check(CLI::Range(1e-3, 1e9, "SECONDS"))
-      ->check([](const std::string& text) {  // not-a-number compares with no bound
-        return text.find_first_of("nN") == std::string::npos ? "" : text + " is no time";
-      });
+      ->check(number_from(1e-3, 1e9, "number of seconds"));
   command
       .add_option("--nvcc", options.nvcc_flags,
                   "Further flags for nvcc, for example --nvcc \"-O2 -DN=64\"; may be repeated")
@@ -89,6 +87,8 @@ Result<Prepared> prepare(const RunOptions& options) {
   const Result<model::DeviceSpec> spec = model::load_device_spec(options.gpu);
   if (!spec) return spec.error();
 
+  if (options.program.empty())
+    return Error{.message = "the program's name is empty: give a CUDA source or a program"};
   struct stat status{};
   if (stat(options.program.c_str(), &status) != 0)
     return Error{.message = "no such file", .file = options.program};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -442,8 +443,12 @@ Result<DeviceSpec> parse_device_spec(std::string_view json_text, std::string fil
 }
 
 Result<DeviceSpec> load_device_spec(std::string_view name_or_path) {
-  const bool is_path =
-      name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
+  const std::string path(name_or_path);
+  const auto none = [&](const std::string& what) {
+    return Error{what + "; known: " + known_ids() + ", or the path of a device file", "", 0, 0};
+  };
+  const bool is_path = path.find('/') != std::string::npos || path.ends_with(".json");
+  std::error_code missing;
   if (!is_path) {
     for (std::size_t i = 0; i < kEmbeddedDeviceCount; ++i) {
       if (is_base(kEmbeddedDevices[i])) continue;
@@ -452,11 +457,11 @@ Result<DeviceSpec> load_device_spec(std::string_view name_or_path) {
       if (!spec.ok()) return spec;
       if (spec->id == name_or_path) return spec;
     }
-    return Error{"unknown GPU \"" + std::string(name_or_path) + "\"; known: " + known_ids() +
-                     ", or the path of a device file",
-                 "", 0, 0};
+    if (path.empty() || !std::filesystem::exists(path, missing))
+      return none("unknown GPU \"" + path + "\"");
   }
-  const std::string path(name_or_path);
+  if (std::filesystem::is_directory(path, missing))
+    return none("\"" + path + "\" is a folder, not a GPU");
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return Error{"cannot open the device file", path, 0, 0};
   std::string text(kMaxFileBytes + 1,

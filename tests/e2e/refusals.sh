@@ -62,6 +62,19 @@ expect 2 'nvcc could not compile this file' "$tilewright" run cut.cu
 printf '\x7f\x01\xff\xfe@@{{;\x80\n%.0s' 1 2 3 4 5 >noise.cu  # fixed bytes: random ones can keep nvcc busy for minutes
 expect 2 'nvcc could not compile this file' "$tilewright" run noise.cu
 expect 2 'missing.cu: no such file' "$tilewright" run missing.cu
+expect 2 "the program's name is empty" "$tilewright" run ''
+: >empty.cu
+expect 2 'empty.cu: nvcc could not compile this file; it has no main function' "$tilewright" run empty.cu
+
+# Command lines.
+expect 2 '^tilewright: --timeout: -1 is no number of seconds from 0.001 to 1e.09$' "$tilewright" run good.cu --timeout -1
+expect 2 '^tilewright: --timeout: nan is no number of seconds' "$tilewright" run good.cu --timeout nan
+expect 2 '^tilewright: program is required$' "$tilewright" run
+expect 2 '^tilewright run --help lists the options.$' "$tilewright" run
+expect 2 'tilewright explain transpose --rows 4096' "$tilewright" explain transpose
+expect 2 '^tilewright: --sizes is required$' "$tilewright" explain permute
+expect 2 'is a folder, not a GPU' "$tilewright" run good.cu --gpu cache
+expect 2 'good.cu:1' "$tilewright" run good.cu --gpu good.cu  # a file, but no device file
 mkdir 'in $(touch injected)' && cp good.cu value.h 'in $(touch injected)'
 expect 2 'path holds one of' "$tilewright" run 'in $(touch injected)/good.cu'
 [[ ! -e injected ]] || { echo "FAIL: a path was run as a command"; failures=$((failures + 1)); }
@@ -111,7 +124,7 @@ expect 2 'no nvcc|cannot be executed' env TILEWRIGHT_NVCC=/nonexistent "$tilewri
 expect 2 'a device has some memory' "$tilewright" run good.cu --device-memory 0
 for seconds in 0 -1 nan inf 1e300; do
   expect 2 '' "$tilewright" run good.cu --timeout $seconds
-  [[ $(head -n 1 err.txt) == --timeout:* && $(wc -c <err.txt) -lt 200 ]] || { echo "FAIL: --timeout $seconds"; cat err.txt; failures=$((failures + 1)); }
+  [[ $(head -n 1 err.txt) == "tilewright: --timeout:"* && $(wc -c <err.txt) -lt 200 ]] || { echo "FAIL: --timeout $seconds"; cat err.txt; failures=$((failures + 1)); }
 done
 expect 2 'launch-skip' "$tilewright" check good.cu --launch-skip -1
 expect 2 'max-findings' "$tilewright" check good.cu --max-findings 0
