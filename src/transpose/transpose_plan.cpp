@@ -9,6 +9,7 @@ namespace tilewright::plan {
 namespace {
 
 constexpr int kSector = 32;
+constexpr int64_t kMaxGridX = 2147483647, kMaxGridY = 65535;  // CUDA's, in CTAs
 constexpr int64_t kSmallBytes = 32768;  // a matrix that several CTAs of an SM can hold at once
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -305,9 +306,13 @@ struct Choice {
                                                               : kVectorTiles[size];
     tile_by(plan, p, config.rows, config.cols, config.threads, 0);
     // Walked down whole columns, rows 128 KiB apart reach 0.93 of the copy, in panels 0.96.
-    if (e == 16 && plan.tile == TileSize::kRegular && p.batch == 1)
-      plan.panel_rows = p.ld_in * e >= kPanelPitch ? std::min<int64_t>(kPanelRows, plan.tiles_rows)
-                                                   : plan.tiles_rows;
+    if (e == 16 && plan.tile == TileSize::kRegular && p.batch == 1) {
+      const int64_t rows = p.ld_in * e >= kPanelPitch
+                               ? std::min<int64_t>(kPanelRows, plan.tiles_rows)
+                               : plan.tiles_rows;
+      if (ceil_div(plan.tiles_rows, rows) <= kMaxGridY && plan.tiles_cols <= kMaxGridX / rows)
+        plan.panel_rows = rows;
+    }
   }
 
   void funnel_tile() {
@@ -319,7 +324,7 @@ struct Choice {
     const TileConfig large = kFunnelTiles[size];
     const bool narrow = p.cols < 4 * large.cols;
     const bool few = tiles_of(large) < int64_t(device.sm_count) * large.min_ctas * 3;
-    if (e == 1 ? few && !narrow : few || narrow) plan.tile = TileSize::kSmall;
+    if (e == 2 && (few || narrow)) plan.tile = TileSize::kSmall;
     const TileConfig config = plan.tile == TileSize::kSmall ? kSmallFunnelTiles[size] : large;
     tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
     plan.column_group = ragged_group(e == 1 ? 4 : 2);
@@ -330,7 +335,7 @@ struct Choice {
   // input). Ragged rows share memory lines with the tile beside: a few columns of tiles together,
   // or all of a narrow matrix.
   int ragged_group(int wide) const {
-    return plan.tiles_cols <= 8 ? int(plan.tiles_cols) : plan.tiles_cols <= 16 ? 8 : wide;
+    return plan.tiles_cols <= 9 ? int(plan.tiles_cols) : plan.tiles_cols <= 16 ? 8 : wide;
   }
 };
 

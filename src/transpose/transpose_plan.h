@@ -67,14 +67,15 @@ constexpr TileConfig kLargeVectorTiles[2] = {{128, 256, 512, 1, 16}, {128, 128, 
 constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
-constexpr TileConfig kFunnelTiles[2] = {{256, 128, 256, 4}, {128, 128, 256, 4}};
-constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 128, 8, 8, 9}, {128, 64, 256, 6, 8, 5}};
+constexpr TileConfig kFunnelTiles[2] = {{128, 128, 256, 5}, {128, 128, 256, 4}};
+// The same for few tiles or columns; 1 byte has no other.
+constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 256, 5}, {128, 64, 256, 6, 8, 5}};
 // Any alignment, 4 to 16 bytes (raw_tile.cuh).
 struct RawConfig {
   int row_vectors, out_bytes, threads, min_ctas, align, batch;
 };
 constexpr RawConfig kRawTiles[3] = {
-    {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {64, 512, 256, 3, 32, 4}};
+    {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {32, 512, 256, 3, 32, 4}};
 // Elements of 16 bytes (panel_kernel in transpose.cu): the tile columns after the next are fetched
 // into L2, and on pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows tile rows.
 constexpr int kFetchedColumns = 2, kPanelRows = 32;

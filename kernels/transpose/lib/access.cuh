@@ -119,12 +119,12 @@ TW_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
 #endif
 }
 
-// Bytes [shift/8, shift/8 + 4) of {high, low}; shift is 0, 8, 16 or 24.
+// Bytes [shift/8, shift/8 + 4) of {high, low}; shift modulo 32 is 0, 8, 16 or 24.
 TW_DEVICE uint32_t funnel_shift(uint32_t low, uint32_t high, uint32_t shift) {
 #ifdef __CUDA_ARCH__
   return __funnelshift_r(low, high, shift);
 #else
-  return uint32_t((uint64_t(high) << 32 | low) >> shift);
+  return uint32_t((uint64_t(high) << 32 | low) >> (shift & 31));
 #endif
 }
 

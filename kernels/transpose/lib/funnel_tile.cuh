@@ -28,6 +28,11 @@
 
 namespace tilewright::detail {
 
+// The multiple of kBytes at or below p.
+template <int kBytes, class T> TW_DEVICE T* down_to(T* p) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(kBytes - 1));
+}
+
 // Bytes [4 - shift/8, 8 - shift/8) of {low, high}; shift modulo 32 is 0, 8, 16 or 24.
 TW_DEVICE uint32_t funnel_shift_left(uint32_t low, uint32_t high, uint32_t shift) {
 #ifdef __CUDA_ARCH__
@@ -76,7 +81,10 @@ struct FunnelTile {
                              int64_t first_col) {
     // Interior rows: a vector that reaches over the end of its row still lies in the matrix.
     if (first_row >= 1 && first_row + kTileRows < m.rows)
-      load_rows<true>(thread, shared, m, first_row, first_col);
+      if (kCopy != Copy::kRegisters && first_col + kTileCols <= m.cols)
+        load_whole(thread, shared, m, first_row, first_col);
+      else
+        load_rows<true>(thread, shared, m, first_row, first_col);
     else
       load_rows<false>(thread, shared, m, first_row, first_col);
     if constexpr (kCopy != Copy::kRegisters) wait_copies();
@@ -101,7 +109,7 @@ struct FunnelTile {
 #pragma unroll
         for (int q = 0; q < 5; ++q) w[q] = detail::load<uint32_t>(from + q * 4);
 #pragma unroll
-        for (int q = 0; q < 4; ++q) x[i][q] = funnel_shift(w[q], w[q + 1], phase << 3 & 24);
+        for (int q = 0; q < 4; ++q) x[i][q] = funnel_shift(w[q], w[q + 1], phase << 3);
       }
 #pragma unroll
       for (int q = 0; q < 4; ++q) {
@@ -131,12 +139,31 @@ struct FunnelTile {
     }
   }
 
+  // Instead of all phases, for a tile of so few columns that most lanes would have none: elements one
+  // by one, cut like the rest.
+  static constexpr int kFewColumns = 8;
+  TW_DEVICE static void move_few(int thread, const Matrix& m, char* out, int64_t row_bytes,
+                                 int64_t tile_row, int64_t first_col) {
+    for (int64_t c = first_col; c < m.cols; ++c) {
+      char* const to = out + c * row_bytes;
+      const int skew = int(uint32_t(reinterpret_cast<uintptr_t>(to)) & (kAlign - 1)) / kElement;
+      const int64_t first = tile_row * kRows - skew;
+      for (int t = thread; t < kRows; t += kThreads)
+        if (first + t >= 0 && first + t < m.rows)
+          store<Item>(to + (first + t) * kElement,
+                      detail::load<Item>(m.base + (first + t) * m.row_bytes + c * kElement));
+    }
+  }
+
   // `tile_row`: index of the tile along rows; rows, cols of the input matrix.
   TW_DEVICE static void store_tile(int thread, const char* shared, char* out, int64_t row_bytes,
                                    int64_t tile_row, int64_t first_col, int64_t rows,
                                    int64_t cols) {
     if (tile_row >= 1 && (tile_row + 1) * kRows <= rows)  // of every column, whatever its skew
-      store_columns<true>(thread, shared, out, row_bytes, tile_row, first_col, rows, cols);
+      if (first_col + kTileCols <= cols)
+        store_whole(thread, shared, out, row_bytes, tile_row, first_col);
+      else
+        store_columns<true>(thread, shared, out, row_bytes, tile_row, first_col, rows, cols);
     else
       store_columns<false>(thread, shared, out, row_bytes, tile_row, first_col, rows, cols);
   }
@@ -151,6 +178,25 @@ struct FunnelTile {
   }
   TW_DEVICE static int column_offset(int column) {
     return column * kColumnBytes + column / kPerVector * 16;
+  }
+
+  // A tile that lies in the matrix, asynchronously: a thread keeps its vector and goes down the rows,
+  // an addition and a mask each. Of a row that starts on 16 bytes, a vector more is read than needed.
+  TW_DEVICE static void load_whole(int thread, char* shared, const Matrix& m, int64_t first_row,
+                                   int64_t first_col) {
+    constexpr int kRowVectors = kVectors + 1, kStep = kThreads / kRowVectors,
+                  kTurns = (kTileRows + kStep - 1) / kStep;
+    const int row = thread / kRowVectors, vector = thread - row * kRowVectors;
+    if (row >= kStep) return;
+    const char* p = m.base + (first_row + row) * m.row_bytes + first_col * kElement + vector * 16;
+    char* const to = shared + row * kRowBytes + vector * 16;
+    const int64_t step = kStep * m.row_bytes;
+#pragma unroll
+    for (int t = 0; t < kTurns; ++t, p += step) {
+      if (kTileRows % kStep != 0 && t + 1 == kTurns && row + t * kStep >= kTileRows) break;
+      const char* from = down_to<16>(p);
+      copy_async<kCopy, kPrefetch>(to + t * kStep * kRowBytes, from);
+    }
   }
 
   // One vector a thread and turn, kRowVectors to a row: what neighbouring lanes want of one sector
@@ -204,6 +250,37 @@ struct FunnelTile {
     }
   }
 
+  // A tile that lies in the matrix: the columns a thread serves are a constant apart.
+  TW_DEVICE static void store_whole(int thread, const char* shared, char* out, int64_t row_bytes,
+                                    int64_t tile_row, int64_t first_col) {
+    constexpr int kLanes = kTileRows * kElement / 16, kColumnStep = kThreads / kLanes;
+    static_assert(kTileCols % kColumnStep == 0, "every thread serves as many columns");
+    const int chunk = thread % kLanes;
+    if (chunk >= kOutChunks) return;
+    const int column = thread / kLanes;
+    char* to = out + (first_col + column) * row_bytes + tile_row * kRows * kElement;
+    const char* const base = shared + kAlign + chunk * 16;
+    const int64_t step = kColumnStep * row_bytes;
+#pragma unroll
+    for (int i = 0; i < kTileCols / kColumnStep; ++i, to += step) {
+      const uint32_t skew = uint32_t(reinterpret_cast<uintptr_t>(to)) & (kAlign - 1);
+      const char* from = base + column_offset(column + i * kColumnStep) - (skew & ~15u);
+      store_vector(down_to<kAlign>(to) + chunk * 16, shifted(from, skew));
+    }
+  }
+
+  // The vector at `from`, moved up by the bytes of `skew` below a word.
+  TW_DEVICE static Vector shifted(const char* from, uint32_t skew) {
+    const uint32_t before = detail::load<uint32_t>(from - 4);
+    const Vector own = load_vector(from);
+    const uint32_t shift = skew << 3;  // modulo 32
+    Vector x;
+    x.word[0] = funnel_shift_left(before, own.word[0], shift);
+#pragma unroll
+    for (int q = 1; q < 4; ++q) x.word[q] = funnel_shift_left(own.word[q - 1], own.word[q], shift);
+    return x;
+  }
+
   template <bool kComplete>
   TW_DEVICE static void store_columns(int thread, const char* shared, char* out, int64_t row_bytes,
                                       int64_t tile_row, int64_t first_col, int64_t rows,
@@ -224,14 +301,7 @@ struct FunnelTile {
       // which scatter has taken the whole words below 16 bytes.
       const int skew = int(uint32_t(reinterpret_cast<uintptr_t>(to)) & (kAlign - 1));
       const char* from = shared + column_offset(column) + kAlign + chunk * 16 - (skew & ~15);
-      const uint32_t before = detail::load<uint32_t>(from - 4);
-      const Vector own = load_vector(from);
-      const uint32_t shift = uint32_t(skew) << 3 & 24;
-      Vector x;
-      x.word[0] = funnel_shift_left(before, own.word[0], shift);
-#pragma unroll
-      for (int q = 1; q < 4; ++q)
-        x.word[q] = funnel_shift_left(own.word[q - 1], own.word[q], shift);
+      const Vector x = shifted(from, uint32_t(skew));
       char* target = to - skew + chunk * 16;
       const int64_t r = first + (chunk * 16 - skew) / kElement;
       if (kComplete || (r >= 0 && r + kPerVector <= rows)) {

@@ -308,6 +308,32 @@ template <int kElement, int kThreads> struct PackedBatch {
     if constexpr (kElement < 4) {
       // Blocks of kPack x kPack elements: words on both sides, transposed in registers.
       constexpr int kPack = 4 / kElement;
+      if (p.rows % S::kPerVector == 0 && p.cols % kPack == 0 && lead % 4 == 0 &&
+          !(reinterpret_cast<uintptr_t>(begin) & 15)) {
+        // The same for four blocks, one above the other, which fill a vector of each column.
+        const int chunks = p.rows / S::kPerVector, units = chunks * (p.cols / kPack),
+                  all = int(last - first) * units;
+        for (int u = thread; u < all; u += kThreads) {
+          const int which = u / units, rest = u - which * units, q = rest / chunks,
+                    g = rest - q * chunks;
+          int source = lead + (which * matrix + g * S::kPerVector * p.cols + q * kPack) * kElement;
+          Vector v[kPack];
+#pragma unroll
+          for (int w = 0; w < 4; ++w) {
+            uint32_t x[kPack];
+#pragma unroll
+            for (int k = 0; k < kPack; ++k, source += p.cols * kElement)
+              x[k] = detail::load<uint32_t>(shared + S::padded(source));
+            transpose_words<kPack>(x);
+#pragma unroll
+            for (int k = 0; k < kPack; ++k) v[k].word[w] = x[k];
+          }
+          char* to = begin + (which * matrix + q * kPack * p.rows + g * S::kPerVector) * kElement;
+#pragma unroll
+          for (int k = 0; k < kPack; ++k) store_vector(to + k * p.rows * kElement, v[k]);
+        }
+        return;
+      }
       if (p.rows % kPack == 0 && p.cols % kPack == 0 && lead % 4 == 0 &&
           !(reinterpret_cast<uintptr_t>(begin) & 3)) {
         const int words = p.rows / kPack, blocks = words * (p.cols / kPack),

@@ -129,9 +129,13 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   const int64_t col = int64_t(tile_col) * Tile::kCols;
   const int64_t first_row = int64_t(tile_row) * Tile::kRows - Tile::kHalo;
   const typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
-  typename Tile::Held held;
+  if (a.cols - col <= Tile::kFewColumns) {
+    Tile::move_few(threadIdx.x, m, at.out, a.out_row_bytes, tile_row, col);
+    return;
+  }
   Tile::load(threadIdx.x, shared_bytes, m, first_row, col);
   __syncthreads();
+  typename Tile::Held held;
   Tile::gather(threadIdx.x, shared_bytes, held, m, first_row, col);
   __syncthreads();  // the columns take the rows' place
   Tile::scatter(threadIdx.x, shared_bytes, held, at.out, a.out_row_bytes, col);
@@ -302,14 +306,12 @@ Status run_vector_config(const TransposeProblem& p, const TransposePlan& plan, L
   using Tile = VectorTile<kElement, kConfig.rows, kConfig.cols, kConfig.threads, kCache, kCache,
                           kConfig.row_lanes>;
   if constexpr (kElement == 16) {
-    const int64_t per_panel = plan.panel_rows * plan.tiles_cols;
-    const int64_t panels =
-        plan.panel_rows ? (plan.tiles_rows + plan.panel_rows - 1) / plan.panel_rows : 0;
-    if (panels > 0 && panels <= 65535 && per_panel <= kMaxGrid) {
+    if (plan.panel_rows) {  // the plan has panels where they fit a grid
+      const int64_t panels = (plan.tiles_rows + plan.panel_rows - 1) / plan.panel_rows;
       a.group = Divisor(uint32_t(plan.panel_rows));
       return launch(panel_kernel<Tile, kConfig.min_ctas>,
-                    dim3(unsigned(per_panel), unsigned(panels)), Tile::kThreadCount,
-                    Tile::kSharedBytes, stream, a);
+                    dim3(unsigned(plan.panel_rows * plan.tiles_cols), unsigned(panels)),
+                    Tile::kThreadCount, Tile::kSharedBytes, stream, a);
     }
   }
   return run_vector<Tile, kConfig.min_ctas>(p, plan, a, stream);

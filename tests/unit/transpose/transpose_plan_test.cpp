@@ -122,7 +122,8 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(16, 8191, 8191)), TransposeKernel::kRaw);  // half sectors
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
   EXPECT_EQ(choose(problem(1, 8191, 8191), h200).tile, TileSize::kRegular);
-  EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kSmall);  // a wave and a bit
+  EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kRegular);  // one for all
+  EXPECT_EQ(choose(problem(2, 2047, 2047), h200).tile, TileSize::kSmall);    // a wave and a bit
   EXPECT_EQ(choose(problem(2, 8191, 8191), h200).tile, TileSize::kRegular);
   EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);  // narrow
   EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
@@ -168,6 +169,11 @@ TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
   EXPECT_EQ(choose(batch, h200).panel_rows, 0);
   EXPECT_NE(explain(problem(16, 8192, 8192), h200).find("panels of 32 tile rows"),
             std::string::npos);
+  // More panels than a grid has rows: none, and the explanation says so.
+  const TransposeProblem many = problem(16, int64_t(1) << 27, 8192);
+  EXPECT_EQ(choose(many, h200).panel_rows, 0);
+  EXPECT_EQ(explain(many, h200).find("panels"), std::string::npos);
+  EXPECT_EQ(explain(many, h200).find("fetched into L2"), std::string::npos);
 }
 
 TEST(TransposeChoice, LargeTilesOfHalvesFrom24AnSm) {

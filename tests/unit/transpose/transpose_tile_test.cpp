@@ -89,6 +89,11 @@ template <class Tile> void run_funnel(const Problem& p) {
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
       const int64_t first = tile * Tile::kRows - Tile::kHalo;
+      if (p.cols - c0 <= Tile::kFewColumns) {
+        for (int t = 0; t < Tile::kThreadCount; ++t)
+          Tile::move_few(t, m, p.out, p.ld_out * p.element, tile, c0);
+        continue;
+      }
       for (int t = 0; t < Tile::kThreadCount; ++t) Tile::load(t, shared, m, first, c0);
       for (int t = 0; t < Tile::kThreadCount; ++t)
         Tile::gather(t, shared, held[size_t(t)], m, first, c0);
@@ -127,7 +132,8 @@ template <class Tile> void funnel_shapes() {
   const int e = Tile::kElementBytes;
   for (int64_t rows :
        {int64_t(1), int64_t(Tile::kRows - 1), int64_t(Tile::kRows), int64_t(3 * Tile::kRows + 1)})
-    for (int64_t cols : {int64_t(1), int64_t(Tile::kCols), int64_t(Tile::kCols + 5)})
+    for (int64_t cols : {int64_t(1), int64_t(20), int64_t(Tile::kCols), int64_t(Tile::kCols + 5),
+                         int64_t(Tile::kCols + 20)})
       for (int pad : {0, 1, 3})
         run_funnel<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
 }
@@ -179,6 +185,8 @@ TEST(TransposeTile, FunnelTileIsTheTransposeAtAnyAlignment) {
   funnel_shapes<FunnelTile<2, 128, 64, 256>>();
   funnel_shapes<FunnelTile<2, 256, 64, 256, 32, 128, Copy::kAsyncCached>>();
   funnel_shapes<FunnelTile<1, 128, 128, 128, 32, 128, Copy::kAsyncCached, 9>>();
+  funnel_shapes<FunnelTile<1, 128, 128, 256, 32, 128, Copy::kAsyncCached>>();
+  funnel_shapes<FunnelTile<2, 128, 128, 256, 32, 128, Copy::kAsyncCached>>();
 }
 
 template <int kElement> void tall_and_wide() {
@@ -287,7 +295,8 @@ TEST(TransposeTile, NarrowStripsAreTheTranspose) {
 template <int kElement> void packed() {
   constexpr int kThreads = 64;
   using Tile = PackedBatch<kElement, kThreads>;
-  for (auto [rows, cols] : {std::pair(3, 5), std::pair(8, 8), std::pair(1, 7), std::pair(16, 2)})
+  for (auto [rows, cols] :
+       {std::pair(3, 5), std::pair(8, 8), std::pair(1, 7), std::pair(16, 2), std::pair(32, 12)})
     for (int count : {1, 4, 11})
       for (int offset : {0, 1}) {
         const int per_tile = 4, size = rows * cols * kElement;
