@@ -67,9 +67,17 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                : kElement == 2 ? 16
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
-// Rows of a panel of lines (AVX-512). More write more of an output page at a visit, but rows whose
-// pitch is a power of two fall into few sets of the caches.
-constexpr int kLineRows[5] = {128, 128, 64, 64, 16};
+// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns as the
+// TLB holds pages, and rows long enough for the hardware to fetch ahead.
+constexpr int64_t kBands[5] = {1024, 4096, 4096, 8192, 8192};
+template <int kElement> constexpr int64_t kBandBytes = kBands[plan::size_index(kElement)];
+// A band takes up to a block less one column more than its own columns.
+template <int kElement> constexpr int64_t kLineColumns = (kBandBytes<kElement> + 128) / kElement;
+// Lines of a column that leave together, and whether the next block's rows are fetched: without, the
+// hardware does better where there are few rows.
+constexpr int kColumnLines[5] = {2, 2, 2, 2, 4};
+template <int kElement> constexpr int kLinesOut = kColumnLines[plan::size_index(kElement)];
+template <int kElement> constexpr bool kFetched = kElement == 4 || kElement == 8;
 constexpr int64_t kHostBufferBytes = 256 * 1024;
 
 // Elements one by one, in squares that fit the first-level cache.
@@ -124,17 +132,12 @@ template <int kElement>
 void run_columns(const Matrix& m, int64_t begin, int64_t end, bool stream, Isa isa) {
 #ifdef TW_X86
   if (stream && isa == Isa::kAvx512) {
-    if ((reinterpret_cast<uintptr_t>(m.out) | uintptr_t(m.out_row)) % 64 == 0)
-      return avx512::stream_lines<kElement, true>(m, begin, end, nullptr);
-    constexpr int64_t kColumns = 2048;
-    if (std::unique_ptr<char, Free> carried(
-            static_cast<char*>(std::aligned_alloc(64, size_t(kColumns) * 64)));
-        carried) {
-      for (; begin < end; begin += kColumns)
-        avx512::stream_lines<kElement, false>(m, begin, std::min(end, begin + kColumns),
-                                              carried.get());
-      return;
-    }
+    if (std::unique_ptr<char, Free> scratch(
+            static_cast<char*>(std::aligned_alloc(64, size_t(avx512::kLineScratch<kElement>))));
+        scratch)
+      return (reinterpret_cast<uintptr_t>(m.out) | uintptr_t(m.out_row)) % 64 == 0
+                 ? avx512::stream_lines<kElement, true>(m, begin, end, scratch.get())
+                 : avx512::stream_lines<kElement, false>(m, begin, end, scratch.get());
   }
   if (isa != Isa::kPortable) {
     const size_t bytes = 2 * kHostBufferBytes + (stream ? size_t(end - begin) * 64 : 0);

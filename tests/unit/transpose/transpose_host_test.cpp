@@ -67,6 +67,9 @@ TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(2, 70, 70001, 0, 1, 1, 1);   // more columns than lines are carried at a time
   check(1, 63, 140001, 0, 0, 1, 1);  // no whole block of rows
   check(1, 4200, 2100, 3, 8, 1, 1);  // output rows of 1 byte on every eighth of a line
+  check(1, 3001, 3003, 0, 7, 1, 1);  // output rows on lines, rows and columns left over
+  check(2, 2100, 4300, 5, 12, 1, 1);
+  check(2, 2100, 4300, 0, 1, 1, 2);  // and nowhere, in two bands
 }
 
 TEST(TransposeHost, RefusesByName) {
