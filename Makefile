@@ -41,15 +41,16 @@ test-sanitized: ## the whole suite in the sanitizer build (ASan + UBSan, warning
 bench: release ## speed of the engine (Google Benchmark)
 	build/release/bench/engine
 
-fuzz: ## build the fuzz targets with clang-19 and run each for FUZZ_SECONDS (default 60)
+fuzz: ## build the fuzz targets with clang-19 and run each for FUZZ_SECONDS (default 60), JOBS at a time
 	@scripts/setup tools
 	@cmake --preset fuzz --log-level=WARNING
-	@cmake --build --preset fuzz -j $(JOBS)
-	@for target in build/fuzz/bin/fuzz_*; do \
-	  name=$${target##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; echo "== $$name"; \
-	  "$$target" -max_total_time=$(or $(FUZZ_SECONDS),60) -artifact_prefix=build/fuzz/ -print_final_stats=1 \
-	    build/fuzz/corpus/$$name $$(ls -d fuzz/seeds/$$name 2>/dev/null || true); \
-	done
+	@cmake --build --preset fuzz -j $(JOBS) --target $(patsubst fuzz/%.cpp,fuzz_%,$(wildcard fuzz/*.cpp))
+	@printf '%s\n' build/fuzz/bin/fuzz_* | sed 's|.*/fuzz_||' | xargs -P $(JOBS) -I{} bash -c ' \
+	  mkdir -p build/fuzz/corpus/{}; result=passed; \
+	  build/fuzz/bin/fuzz_{} -max_total_time=$(or $(FUZZ_SECONDS),60) -artifact_prefix=build/fuzz/ -print_final_stats=1 \
+	    build/fuzz/corpus/{} $$(ls -d fuzz/seeds/{} 2>/dev/null) > build/fuzz/{}.log 2>&1 || result=FAILED; \
+	  echo "{}: $$result, $$(grep -oE "Done [0-9]+ runs in [0-9]+ second" build/fuzz/{}.log)s, build/fuzz/{}.log"; \
+	  test $$result = passed'
 
 format: ## lay out all sources by .clang-format
 	@scripts/setup tools

@@ -376,14 +376,14 @@ struct Access {
         else
           __builtin_memcpy(&r[i], place(uint32_t(i)), 16);
       }
-      t[0] = __builtin_shuffle(r[0], r[1], Quad{0, 4, 1, 5});
-      t[1] = __builtin_shuffle(r[0], r[1], Quad{2, 6, 3, 7});
-      t[2] = __builtin_shuffle(r[2], r[3], Quad{0, 4, 1, 5});
-      t[3] = __builtin_shuffle(r[2], r[3], Quad{2, 6, 3, 7});
-      r[0] = __builtin_shuffle(t[0], t[2], Quad{0, 1, 4, 5});
-      r[1] = __builtin_shuffle(t[0], t[2], Quad{2, 3, 6, 7});
-      r[2] = __builtin_shuffle(t[1], t[3], Quad{0, 1, 4, 5});
-      r[3] = __builtin_shuffle(t[1], t[3], Quad{2, 3, 6, 7});
+      t[0] = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+      t[1] = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+      t[2] = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+      t[3] = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+      r[0] = __builtin_shufflevector(t[0], t[2], 0, 1, 4, 5);
+      r[1] = __builtin_shufflevector(t[0], t[2], 2, 3, 6, 7);
+      r[2] = __builtin_shufflevector(t[1], t[3], 0, 1, 4, 5);
+      r[3] = __builtin_shufflevector(t[1], t[3], 2, 3, 6, 7);
       for (int i = 0; i < 4; ++i) {
         if constexpr (kStore)
           __builtin_memcpy(place(uint32_t(i)), &r[i], 16);
