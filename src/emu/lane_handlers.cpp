@@ -17,7 +17,9 @@
 #include <tuple>
 #include <utility>
 
+#include "emu/compare_lanes.h"
 #include "emu/lane_mask.h"
+#include "emu/lane_operands.h"
 #include "emu/mask_rows.h"
 #include "isa/lane_rows.h"
 #include "isa/vector.h"
@@ -31,121 +33,6 @@ using isa::Field;
 using isa::Mods;
 using isa::Type;
 
-// ---- operands ----
-
-// How a T lies in its slot.
-template <class T> struct Stored {
-  using type = T;
-};
-template <> struct Stored<uint8_t> {
-  using type = uint16_t;
-};
-template <> struct Stored<int8_t> {
-  using type = int16_t;
-};
-template <class T>
-  requires requires(T t) { t.bits; }
-struct Stored<T> {
-  using type = typename T::Slot;
-};  // small floats and pairs
-template <class T>
-inline constexpr uint8_t kElementBytes =
-    sizeof(typename Stored<T>::type);  // 8-bit values live in 16-bit slots
-template <> inline constexpr uint8_t kElementBytes<bool> = 0;
-template <class T> TW_INLINE typename Stored<T>::type slot_of(T value) {
-  if constexpr (requires { value.bits; })
-    return typename T::Slot(value.bits);
-  else
-    return typename Stored<T>::type(value);
-}
-
-template <class T> struct LaneSource {
-  const typename Stored<T>::type* values;
-  TW_INLINE explicit LaneSource(const char* at)
-      : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {}
-  TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
-};
-template <> struct LaneSource<bool> {  // predicates are masks whether uniform or not
-  alignas(64) uint32_t values[kLanes];
-  TW_INLINE explicit LaneSource(const char* at) {
-    lanes_of_mask(*reinterpret_cast<const uint32_t*>(at), values);
-  }
-  TW_INLINE bool operator[](uint32_t lane) const { return values[lane] != 0; }
-};
-template <class T> TW_INLINE T scalar_value(const char* at) {
-  if constexpr (std::is_same_v<T, bool>)
-    return *reinterpret_cast<const uint32_t*>(at) & 1;
-  else
-    return LaneSource<T>(at)[0];
-}
-template <class T> struct UniformSource {
-  T value;
-  TW_INLINE explicit UniformSource(const char* at, bool = true) : value(scalar_value<T>(at)) {}
-  TW_INLINE T operator[](uint32_t) const { return value; }
-};
-// Which of the two is read from the Op: scalars are spread over a local array first.
-template <class T> struct EitherSource {
-  typename Stored<T>::type spread[kLanes];
-  const typename Stored<T>::type* values;
-  TW_INLINE EitherSource(const char* at, bool uniform)
-      : values(reinterpret_cast<const typename Stored<T>::type*>(at)) {
-    if (!uniform) return;
-    typename Stored<T>::type value = values[0];
-    for (uint32_t i = 0; i < kLanes; ++i) spread[i] = value;
-    values = spread;
-  }
-  TW_INLINE T operator[](uint32_t lane) const { return T(values[lane]); }
-};
-template <> struct EitherSource<bool> : LaneSource<bool> {
-  TW_INLINE EitherSource(const char* at, bool) : LaneSource<bool>(at) {}
-};
-
-// N lanes from `lane` on.
-template <size_t N, class T> TW_INLINE auto vector_at(const void* source, size_t lane) {
-  using V = typename isa::VectorOf<T, N>::type;
-  auto values = static_cast<const typename Stored<T>::type*>(source);
-  if constexpr (isa::kIsHalf<T>) {
-    V v;
-    __builtin_memcpy(&v.bits, values + lane, sizeof v.bits);
-    return v;
-  } else if constexpr (std::is_same_v<T, bool>) {
-    V v;
-    __builtin_memcpy(&v, static_cast<const uint32_t*>(source) + lane, sizeof v);
-    return v;
-  } else {
-    isa::Vector<typename Stored<T>::type, N> v;
-    __builtin_memcpy(&v, values + lane, sizeof v);
-    if constexpr (isa::kIsVector<V>)
-      return isa::convert<T>(v);
-    else
-      return V{isa::convert<uint32_t>(v)};
-  }
-}
-template <class D, class V> TW_INLINE auto slots_of(V value) {
-  if constexpr (isa::kIsVector<V>)
-    return isa::convert<typename Stored<D>::type>(value);
-  else
-    return isa::convert<typename Stored<D>::type>(value.bits);
-}
-
-// Constructed in place: a spread source points into itself.
-template <size_t I, class T, bool kUniform> struct EitherSlot {
-  std::conditional_t<kUniform, UniformSource<T>, EitherSource<T>> source;
-  TW_INLINE EitherSlot(const char* at, [[maybe_unused]] bool uniform) : source(at, uniform) {}
-  EitherSlot(const EitherSlot&) = delete;
-};
-
-template <size_t I> TW_INLINE uint32_t source_offset(const Op* op) {
-  if constexpr (I == 0)
-    return op->a;
-  else if constexpr (I == 1)
-    return op->b;
-  else if constexpr (I == 2)
-    return op->c;
-  else
-    return op->e;
-}
-
 // ---- bodies as callables: Body<M>::call(m, lane values...) ----
 
 template <class Row>
@@ -154,6 +41,9 @@ template <class Row>
 concept HasRuntimeVectors = Row::kRuntimeVectors;
 template <class Row>
 concept HasDoubleVectors = Row::kDoubleVectors;
+// Comparisons, whose masks compare_lanes.h makes of whole vectors.
+template <class Row>
+concept Compares = Row::kCompares;
 template <class Row> constexpr bool uniform_source([[maybe_unused]] size_t source) {
   if constexpr (requires { Row::kUniformSource; })
     return source == Row::kUniformSource;
@@ -172,11 +62,6 @@ concept EachHalf = Row::kEachHalf;
 // ... but of bf16, whose pairs are spread over floats more easily than they are taken apart.
 template <class Row>
 concept SpreadsPairs = Row::kSpreadsPairs;
-template <class T> struct OfHalfType : isa::HalfOf<T> {};
-template <> struct OfHalfType<uint32_t> {
-  using type = uint16_t;
-};
-template <class T> using OfHalf = typename OfHalfType<T>::type;
 template <class Row> constexpr size_t work_bytes() {
   if constexpr (requires { Row::kWorkBytes; })
     return Row::kWorkBytes;
@@ -184,9 +69,18 @@ template <class Row> constexpr size_t work_bytes() {
     return 4;
 }
 
+template <class Row, class D, class S> constexpr isa::HostMode host_mode() {
+  if constexpr (isa::kHasHostRounding && requires { Row::template kHostMode<D, S>; })
+    return Row::template kHostMode<D, S>;
+  else
+    return isa::HostMode::none;
+}
+
 template <class Row, class T> struct OneType {
   static constexpr bool kDouble = std::is_same_v<T, double>;
-  static constexpr bool kVectors = HasVectors<Row>;
+  static constexpr bool kVectors = HasVectors<Row> || vector_types<Row, T, T>(),
+                        kCompares = Compares<Row>;
+  static constexpr isa::HostMode kHostMode = host_mode<Row, T, T>();
   static constexpr bool kEachHalf =
       EachHalf<Row> && !(SpreadsPairs<Row> && std::is_same_v<T, isa::BF16x2>);
   static constexpr bool kRuntimeVectors =
@@ -205,14 +99,15 @@ template <class Row, class T> struct OneType {
 template <class Row, class D, class S1> struct TwoTypes {
   static constexpr bool kDouble = std::is_same_v<D, double> && std::is_same_v<S1, double>;
   static constexpr bool kVectors = HasVectors<Row> || vector_types<Row, D, S1>(),
-                        kEachHalf = EachHalf<Row>;
+                        kEachHalf = EachHalf<Row>, kCompares = Compares<Row>;
   static constexpr bool kRuntimeVectors = HasRuntimeVectors<Row> && !kDouble;
+  static constexpr isa::HostMode kHostMode = host_mode<Row, D, S1>();
   static constexpr size_t kWorkBytes = work_bytes<Row>();
   static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
   template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;
   template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
     return Row::template lane2<typename isa::VectorOf<Flat<D>, N>::type,
-                               typename isa::VectorOf<Flat<S1>, N>::type, M>(m, v...);
+                               typename isa::SourceOf<Flat<S1>, N>::type, M>(m, v...);
   }
   template <class M, class... S> TW_INLINE static auto call(M m, S... s) {
     return Row::template lane2<D, S1, M>(m, s...);
@@ -223,7 +118,7 @@ template <class Row, class D, class S1> struct TwoTypes {
 // What a .cc form leaves in the condition code.
 template <class Row, class T> struct CarryOf {
   static constexpr bool kDouble = false, kVectors = false, kRuntimeVectors = false;
-  static constexpr bool kEachHalf = false;
+  static constexpr bool kEachHalf = false, kCompares = false;
   static constexpr bool always_uniform(size_t) { return false; }
   template <class E> using Flat = E;
   template <class M, class... S> TW_INLINE static bool call(M m, S... s) {
@@ -389,15 +284,33 @@ template <class Body, class M, class D, class... S> struct Handlers {
     Element* out = buffer;
     if constexpr (!kMasked && !std::is_same_v<D, bool>)
       out = reinterpret_cast<Element*>(frame + op->d);
-    for (size_t l = 0; l < kElements; l += N) {
-      auto result =
-          Body::template vectors<N>(m, vector_at<N, Flat<S>>(sources.Slot<I>::source.values, l)...);
-      if constexpr (std::is_same_v<D, bool>) {
-        auto hit = isa::convert<int32_t>(result);
-        __builtin_memcpy(out + l, &hit, sizeof hit);
+    auto compute = [&](M mods) TW_INLINE_LAMBDA {
+      for (size_t l = 0; l < kElements; l += N) {
+        auto result = Body::template vectors<N>(
+            mods, vector_at<N, Flat<S>>(sources.Slot<I>::source.values, l)...);
+        if constexpr (std::is_same_v<D, bool>) {
+          auto hit = isa::convert<int32_t>(result);
+          __builtin_memcpy(out + l, &hit, sizeof hit);
+        } else {
+          auto slots = slots_of<Flat<D>>(result);
+          __builtin_memcpy(out + l, &slots, sizeof slots);
+        }
+      }
+    };
+    if constexpr (Body::kHostMode == isa::HostMode::none) {
+      compute(m);
+    } else if constexpr (Body::kHostMode == isa::HostMode::zero) {
+      const isa::HostRounding mode(isa::kRz, &sources, out);
+      compute(m);
+    } else {
+      const uint8_t rnd = m[Field::rnd];
+      if (rnd == isa::kRn ||
+          (Body::kHostMode == isa::HostMode::instruction_unless_ftz && m[Field::ftz])) {
+        compute(m);
       } else {
-        auto slots = slots_of<Flat<D>>(result);
-        __builtin_memcpy(out + l, &slots, sizeof slots);
+        if constexpr (std::is_same_v<M, isa::Runtime>) m.mods = m.mods.with(Field::rnd, isa::kRn);
+        const isa::HostRounding mode(rnd, &sources, out);
+        compute(m);
       }
     }
     if constexpr (std::is_same_v<D, bool>) {
@@ -406,6 +319,45 @@ template <class Body, class M, class D, class... S> struct Handlers {
       using Slot = typename Stored<D>::type;
       blend(reinterpret_cast<Slot*>(frame + op->d), reinterpret_cast<const Slot*>(buffer),
             warp->active);
+    }
+  }
+  // A comparison of the first two sources, joined with the third if there is one, as a mask or as
+  // lanes that say 1 or 0. Pairs are 64 halves: a predicate is of one half each, a value of both.
+  template <bool kMasked>
+  [[gnu::noinline]] static void compute_comparison(const Op* op, char* frame,
+                                                   [[maybe_unused]] Warp* warp) {
+    using S0 = SourceType<0>;
+    M m(static_cast<const Mods*>(op->extra));
+    const EitherSource<S0> a(frame + op->a, (op->flags & 1) != 0);
+    const EitherSource<S0> b(frame + op->b, (op->flags & 2) != 0);
+    const auto relations = compare_lanes<S0>(m[Field::cmp], m[Field::ftz] != 0, a.values, b.values);
+    auto joined = [&](auto bits) TW_INLINE_LAMBDA {
+      if constexpr (sizeof...(S) == 3) {
+        const uint32_t c = *reinterpret_cast<const uint32_t*>(frame + op->c);
+        if constexpr (sizeof bits == 8)
+          return isa::combine(m[Field::boolop], bits, both_halves(c));
+        else
+          return isa::combine(m[Field::boolop], bits, c);
+      } else {
+        return bits;
+      }
+    };
+    if constexpr (std::is_same_v<D, bool>) {
+      const bool second = m[Field::operation] != 0;
+      if constexpr (isa::kIsPair<S0>)
+        store_mask<kMasked>(op, frame, warp, joined(one_half(second ? relations >> 1 : relations)));
+      else
+        store_mask<kMasked>(op, frame, warp, joined(second ? ~relations : relations));
+    } else {
+      using Flat = std::conditional_t<isa::kIsPair<S0>, OfHalf<D>, D>;
+      using Slot = typename Stored<D>::type;
+      using Part = typename Stored<Flat>::type;
+      alignas(64) Part buffer[kLanes * sizeof(Slot) / sizeof(Part)];
+      Part* out = kMasked ? buffer : reinterpret_cast<Part*>(frame + op->d);
+      spread_mask(joined(relations), slot_of<Flat>(isa::truth<Flat>(true)), out);
+      if constexpr (kMasked)
+        blend(reinterpret_cast<Slot*>(frame + op->d), reinterpret_cast<const Slot*>(buffer),
+              warp->active);
     }
   }
   template <size_t... I>
@@ -427,8 +379,14 @@ template <class Body, class M, class D, class... S> struct Handlers {
   static const Op* mixed(TW_HANDLER_ARGS) {
     return run_mixed<kMasked, kBranches, kUniformBits>(op, frame, warp, Index{});
   }
+  static constexpr bool kRuntime = std::is_same_v<M, isa::Runtime>;
+  static constexpr bool kByRelation = Body::kCompares && kRuntime;
+  static constexpr bool kOnVectors =
+      kByRelation || Body::kVectors || (Body::kRuntimeVectors && kRuntime);
   template <bool kMasked> static const Op* either(TW_HANDLER_ARGS) {
-    if constexpr (Body::kVectors || (Body::kRuntimeVectors && std::is_same_v<M, isa::Runtime>))
+    if constexpr (kByRelation)
+      compute_comparison<kMasked>(op, frame, warp);
+    else if constexpr (kOnVectors)
       compute_vectors<kMasked>(op, frame, warp, Index{});
     else
       compute_either<kMasked>(op, frame, warp, Index{});
@@ -436,15 +394,16 @@ template <class Body, class M, class D, class... S> struct Handlers {
   }
   static const Op* uniform(TW_HANDLER_ARGS) { return run_uniform(op, frame, warp, Index{}); }
 
-  // With variants: the commonest modifiers of the commonest rows. Runtime modifiers: one handler
-  // for both masks.
+  // With variants: the commonest modifiers of the commonest rows. Scalar bodies with runtime
+  // modifiers, and predicates: one handler for both masks.
   template <bool kVariants> static constexpr HandlerSet set() {
     HandlerSet s;
     if constexpr (kVariants && sizeof...(S) <= 3) {
       fill<false>(s, Variants{});
       if constexpr (std::is_same_v<D, bool> && ((sizeof(S) == 4) && ...)) s.branching = &kBranching;
     }
-    s.full = either<std::is_same_v<M, isa::Runtime>>;
+    s.full =
+        either < std::is_same_v<M, isa::Runtime> && (!kOnVectors || std::is_same_v<D, bool>) > ;
     s.masked = either<true>;
     s.uniform = uniform;
     return s;

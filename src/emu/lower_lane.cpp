@@ -42,8 +42,6 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
                                     entry->constant_source + 2, in.spelling()));
   if (selects) return simd_video(f, in, match, *entry, sources);
   if (carry_in) sources[written] = reg(condition_code());
-  uint32_t carry = kNoReg;
-  if (mods[Field::carry_out]) carry = carry_out(match, sources);
   const Operand& to = in.operands[0];
   bool two = to.kind == OperandKind::pair;
   if (two && entry->destination_bytes != 0)
@@ -74,11 +72,10 @@ Status Lowering::lane_instruction(Instance& f, const ptx::Instruction& in,
       kept = d_.new_register(0);
       ir.d[0] = kept;
     }
+    if (mods[Field::carry_out]) carry_out(match, sources[written == 3 ? 2 : 0], out->reg);
     finish(*out);
   }
   if (kept != kNoReg) lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(kept)}, {}, first);
-  if (carry != kNoReg)
-    lane_op(isa::kRowMovPred, Type::pred, Type::none, {reg(carry)}, {}, condition_code());
   return Unit{};
 }
 
@@ -88,21 +85,27 @@ uint32_t Lowering::condition_code() {
   return condition_code_;
 }
 
-// The carry of a .cc form, from the sources before the result is written; the row's entry for
-// Type::pred.
-uint32_t Lowering::carry_out(const isa::Match& match, const Source* sources) {
+// The carry of the .cc form that has just been appended, whose result goes to `result`; the row's
+// entry for Type::pred takes that, the operand that was added last, and the old carry.
+void Lowering::carry_out(const isa::Match& match, Source last, uint32_t result) {
+  const bool overwrites = !last.constant && last.reg == result;
+  const uint32_t sum = overwrites ? d_.new_register(d_.registers[result].bytes) : result;
+  if (overwrites) d_.code.back().d[0] = sum;
   const LaneEntry* entry = find_entry(d_.target, match.row, match.type, Type::pred);
-  uint32_t carry = d_.new_register(0);
   Ir& ir = append(IrKind::lane);
   ir.row = match.row;
   ir.entry = entry;
   ir.destinations = 1;
-  ir.d[0] = carry;
+  ir.d[0] = condition_code();
   ir.sources = entry->sources;
-  for (uint32_t i = 0; i < entry->sources; ++i) ir.s[i] = sources[i];
+  ir.s[0] = reg(sum);
+  ir.s[1] = last;
+  if (entry->sources == 3) ir.s[2] = reg(condition_code());
   ir.guard = guard_;
   ir.guard_negated = guard_negated_;
-  return carry;
+  if (overwrites)
+    lane_op(isa::kRowMov, bits_type(d_.registers[result].bytes), Type::none, {reg(sum)}, {},
+            result);
 }
 
 Status Lowering::unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match) {

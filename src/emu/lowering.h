@@ -155,7 +155,7 @@ class Lowering {
   Status lane_instruction(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // Carry chains: CC.CF is a predicate register (lower_lane.cpp).
   uint32_t condition_code();
-  uint32_t carry_out(const isa::Match& match, const Source* sources);
+  void carry_out(const isa::Match& match, Source last, uint32_t result);
   // mov.b64 {lo, hi}, x
   Status unpack(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // mov.b64 x, {lo, hi}
@@ -185,7 +185,7 @@ class Lowering {
   Status create_policy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                        Machine machine);
   Status move_vector(Instance& f, const ptx::Instruction& in, const isa::Match& match);
-  // .b128 registers are two of 64 bits, which only mov, ld and st take together.
+  // .b128 registers are two of 64 bits, which only mov, ld, st and atom take together.
   Status move_wide(Instance& f, const ptx::Instruction& in);
   bool is_wide(const Instance& f, const Operand& o) const {
     return o.kind == OperandKind::reg && f.function->registers[o.reg].type == Type::b128;

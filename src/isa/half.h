@@ -285,6 +285,12 @@ TW_INLINE V odd_float(V x) {
 }
 // ---- 64-bit integers and doubles ----
 
+#if defined(__AVX512DQ__)
+inline constexpr bool kHasQuadwords = true;  // conversions of 64-bit integers, and of unsigned ones
+#else
+inline constexpr bool kHasQuadwords = false;
+#endif
+
 // To nearest even.
 template <class V> TW_INLINE Like<V, double> double_of(V value) {
 #if !defined(__AVX512DQ__)

@@ -10,7 +10,9 @@
 //   kBitsOnly         the same, and floats share those of integers: the row only moves values
 //   kVectors          the body also takes vectors of lanes (vector.h); kRuntimeVectors: where its
 //                     modifiers are read at run time (of doubles only with kDoubleVectors);
-//                     kVectorTypes<D, S>: for these types
+//                     kVectorTypes<D, S>: for these types (D is S where there is one)
+//   kHostMode<D, S>   which rounding mode of the host that body counts on (rounding.h)
+//   kCompares         the body is one lane's; emu/compare_lanes.h compares the others
 //   kWorkBytes        of the widest value a lane that such a body computes with; 4 if not given
 //   kEachHalf         instructions on pairs do the same to each half: the body takes halves
 //   kSpreadsPairs     but pairs of bf16 are given as pairs

@@ -1,9 +1,13 @@
-// Arithmetic with directed rounding (.rz .rm .rp), without changing the host's rounding mode: every
-// result is first rounded to nearest; the sign of what is missing then tells whether to take a
-// step.
+// Arithmetic with directed rounding (.rz .rm .rp).
 //
-// For f32 the missing part is found in double, where products are exact. For f64 it comes from
-// error-free transforms (two-sum, fused multiply-add residuals), scaled where they would underflow.
+// One lane at a time (constant folding, warp-uniform registers, the portable target): without the
+// host's rounding mode. Every result is first rounded to nearest; the sign of what is missing then
+// tells whether to take a step. For f32 the missing part is found in double, where products are exact.
+// For f64 it comes from error-free transforms (two-sum, fused multiply-add residuals), scaled where they
+// would underflow.
+//
+// Vectors: AVX-512 rounds as an instruction asks. AVX2 has one rounding mode for all of them, which
+// HostRounding sets for one operation or, where a row says so (kHostMode), for all lanes.
 //
 // Tested by tests/isa against exact integer arithmetic.
 #pragma once
@@ -143,7 +147,53 @@ template <class V> TW_INLINE V zero_sum(uint8_t rnd, V sum, V x, V y) {
   return select((sum == 0) & (negative(x) | negative(y)), splat<V>(-0.0f), sum);
 }
 
-// ---- vectors: the host's own directed rounding, or the sign of what the nearest lacks ----
+// ---- vectors: the host's own directed rounding ----
+
+#if defined(__AVX2__)
+// The host's rounding mode while this lives. The compiler does not know that arithmetic depends on the
+// mode: operands must be loaded after the constructor from what `reachable` names (or pinned), results
+// stored before the destructor.
+class HostRounding {
+ public:
+  template <class... P> TW_INLINE explicit HostRounding(uint8_t rnd, P*... reachable) {
+    was_ = _mm_getcsr();
+    constexpr uint32_t kMask = 0x6000, kDown = 0x2000, kUp = 0x4000, kZero = 0x6000;
+    set((was_ & ~kMask) | (rnd == kRz   ? kZero
+                           : rnd == kRm ? kDown
+                           : rnd == kRp ? kUp
+                                        : 0u),
+        reachable...);
+  }
+  TW_INLINE ~HostRounding() { set(was_); }
+  HostRounding(const HostRounding&) = delete;
+  // v, not computed earlier or later than here.
+  template <class V> TW_INLINE static void pin(V& v) { asm volatile("" : "+x"(v)); }
+
+ private:
+  template <class... P> TW_INLINE static void set(uint32_t control, P*... reachable) {
+    ((void)(asm_reach(reachable)), ...);
+    asm volatile("ldmxcsr %0" : : "m"(control) : "memory");
+  }
+  template <class P> TW_INLINE static int asm_reach(P* p) {
+    asm volatile("" : : "r"(p) : "memory");
+    return 0;
+  }
+  uint32_t was_;
+};
+inline constexpr bool kHasHostRounding = true;
+#else
+struct HostRounding {
+  template <class... P> explicit HostRounding(uint8_t, P*...) {}
+};
+inline constexpr bool kHasHostRounding = false;
+#endif
+
+// What a row's body on vectors asks of its handler (Row::kHostMode<D, S>, S the source's type): nothing;
+// the instruction's own rounding, the body then counting on it, with every modifier or only without
+// .ftz, which looks at a second result rounded to nearest; or rounding towards zero.
+enum class HostMode : uint8_t { none, instruction, instruction_unless_ftz, zero };
+// Where the body can count on it.
+template <class V> inline constexpr bool kModeIsSet = kIsVector<V> && kHasHostRounding;
 
 // AVX-512 rounds whole vectors as an instruction asks, whatever the mode is.
 struct HostAdd;
@@ -177,6 +227,7 @@ struct HostSqrt {
   template <int k> static __m512d run(__m512d a) { return _mm512_sqrt_round_pd(a, k); }
 };
 template <class V> inline constexpr bool kHostRounds = sizeof(V) == 64;
+inline constexpr HostMode kArithmeticMode = HostMode::none;
 template <class Operation, int kMode, class V, class... S> TW_INLINE V host_operation(V a, S... s) {
   constexpr int k = kMode | _MM_FROUND_NO_EXC;
   if constexpr (kIsDouble<V>)
@@ -192,42 +243,37 @@ template <class Operation, class V, class... S> TW_INLINE V host_rounded(uint8_t
     default: return host_operation<Operation, _MM_FROUND_TO_NEAREST_INT>(a, s...);
   }
 }
+#elif defined(__AVX2__)
+struct HostAdd {
+  template <class V> TW_INLINE static V run(V a, V b) { return a + b; }
+};
+struct HostMul {
+  template <class V> TW_INLINE static V run(V a, V b) { return a * b; }
+};
+struct HostFma {
+  template <class V> TW_INLINE static V run(V a, V b, V c) { return fused(a, b, c); }
+};
+struct HostDiv {
+  template <class V> TW_INLINE static V run(V a, V b) { return a / b; }
+};
+struct HostSqrt {
+  template <class V> TW_INLINE static V run(V a) { return square_root(a); }
+};
+template <class V> inline constexpr bool kHostRounds = sizeof(V) == 32;
+inline constexpr HostMode kArithmeticMode = HostMode::instruction_unless_ftz;
+template <class Operation, class V, class... S> TW_INLINE V host_rounded(uint8_t rnd, V a, S... s) {
+  HostRounding mode(rnd);
+  HostRounding::pin(a);
+  (HostRounding::pin(s), ...);
+  V d = Operation::run(a, s...);
+  HostRounding::pin(d);
+  return d;
+}
 #else
 template <class V> inline constexpr bool kHostRounds = false;
+inline constexpr HostMode kArithmeticMode = HostMode::none;
 template <class Operation, class V, class... S> V host_rounded(uint8_t rnd, V a, S... s);
 #endif
-// Without it: the operation to nearest, and the exact sign of the rest, which needs operands far
-// from overflow and underflow. What lies outside goes lane by lane.
-template <class V>
-inline constexpr ElementOf<V> kLeastSafe =
-    kIsDouble<V> ? ElementOf<V>(0x1p-900) : ElementOf<V>(0x1p-100f);
-template <class V>
-inline constexpr ElementOf<V> kMostSafe =
-    kIsDouble<V> ? ElementOf<V>(0x1p1000) : ElementOf<V>(0x1p120f);
-template <class V> TW_INLINE auto safe_size(V x) {
-  V size = magnitude(x);
-  return (size >= kLeastSafe<V>)&(size <= kMostSafe<V>);
-}
-// Registers of one vector instruction, with a fused multiply-add.
-#if defined(__FMA__)
-template <class V>
-inline constexpr bool kHasResidual = kIsVector<V> && (sizeof(V) == 32 || sizeof(V) == 64);
-#else
-template <class V> inline constexpr bool kHasResidual = false;
-#endif
-// x + y == sum + error, whichever is larger.
-template <class V> TW_INLINE V error_of_sum(V x, V y, V sum) {
-  V of_y = sum - x;
-  return (x - (sum - of_y)) + (y - of_y);
-}
-// `near` corrected by the sign of what it lacks, or `near` where that is zero.
-template <class V> TW_INLINE V settle_vector(uint8_t rnd, V near, V missing) {
-  using I = SignedBits<V>;
-  if (rnd != kRz) return settle(rnd, near, missing > 0, missing < 0);
-  // Signs that differ: the nearest is too large, by one unit of its last place.
-  I differs = bits_as<I>(near) ^ bits_as<I>(missing);
-  return bits_as<V>(I(bits_as<I>(near) + ((differs < 0) & (missing != 0))));
-}
 // f of scalars on each lane.
 template <class F, class V, class... S> TW_INLINE V lane_by_lane(F f, V a, S... s) {
   V d = a;
@@ -380,69 +426,30 @@ template <class V>
   requires kIsVector<V>
 TW_INLINE V add_rounded(uint8_t rnd, V a, V b) {
   if constexpr (kHostRounds<V>) return host_rounded<HostAdd>(rnd, a, b);
-  V near = a + b;
-  if (all(magnitude(near) <= kMostSafe<V>)) {
-    V missing = error_of_sum(a, b, near);
-    return zero_sum(rnd, settle_vector(rnd, near, missing), a, b);
-  }
   return lane_by_lane([rnd](auto x, auto y) { return add_rounded(rnd, x, y); }, a, b);
 }
 template <class V>
   requires kIsVector<V>
 TW_INLINE V mul_rounded(uint8_t rnd, V a, V b) {
   if constexpr (kHostRounds<V>) return host_rounded<HostMul>(rnd, a, b);
-  if constexpr (kHasResidual<V>) {
-    V near = a * b;
-    if (all(safe_size(near))) {
-      V missing = fused(a, b, V(-near));
-      return settle_vector(rnd, near, missing);
-    }
-  }
   return lane_by_lane([rnd](auto x, auto y) { return mul_rounded(rnd, x, y); }, a, b);
 }
 template <class V>
   requires kIsVector<V>
 TW_INLINE V fma_rounded(uint8_t rnd, V a, V b, V c) {
   if constexpr (kHostRounds<V>) return host_rounded<HostFma>(rnd, a, b, c);
-  if constexpr (kHasResidual<V>) {
-    V near = fused(a, b, c), product = a * b;
-    if (all(safe_size(product) & (magnitude(c) <= kMostSafe<V>))) {
-      // product + lost is a * b; sum + rest is product + c. What `near` lacks is
-      // (sum - near) + (rest + lost): the first difference is exact, the second sum is split.
-      V lost = fused(a, b, V(-product)), sum = product + c;
-      V rest = error_of_sum(product, c, sum);
-      V both = rest + lost, missing = (sum - near) + both;
-      if (!none(missing == 0))
-        missing = select(missing == 0, error_of_sum(rest, lost, both), missing);
-      return zero_sum(rnd, settle_vector(rnd, near, missing), product, c);
-    }
-  }
   return lane_by_lane([rnd](auto x, auto y, auto z) { return fma_rounded(rnd, x, y, z); }, a, b, c);
 }
 template <class V>
   requires kIsVector<V>
 TW_INLINE V div_rounded(uint8_t rnd, V a, V b) {
   if constexpr (kHostRounds<V>) return host_rounded<HostDiv>(rnd, a, b);
-  if constexpr (kHasResidual<V>) {
-    V near = a / b;
-    if (all(safe_size(a) & safe_size(near) & safe_size(b))) {
-      V missing = fused(V(-near), b, a);
-      auto below = missing > 0, above = missing < 0, swap = b < 0;
-      return settle(rnd, near, select(swap, above, below), select(swap, below, above));
-    }
-  }
   return lane_by_lane([rnd](auto x, auto y) { return div_rounded(rnd, x, y); }, a, b);
 }
 template <class V>
   requires kIsVector<V>
 TW_INLINE V sqrt_rounded(uint8_t rnd, V a) {
   if constexpr (kHostRounds<V>) return host_rounded<HostSqrt>(rnd, a);
-  if constexpr (kHasResidual<V>) {
-    if (all((a >= kLeastSafe<V>)&(a <= kMostSafe<V>))) {
-      V near = square_root(a), missing = fused(V(-near), near, a);
-      return settle_vector(rnd, near, missing);
-    }
-  }
   return lane_by_lane([rnd](auto x) { return sqrt_rounded(rnd, x); }, a);
 }
 

@@ -17,40 +17,19 @@ TW_INLINE uint32_t population(uint32_t x) {
 TW_INLINE uint32_t population(uint64_t x) {
   return population(uint32_t(x)) + population(uint32_t(x >> 32));
 }
-#if defined(__AVX2__)
 // By nibbles: a byte shuffle looks sixteen of them up.
-TW_INLINE __m256i population(__m256i x) {
-  const __m256i counts =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-  const __m256i nibble = _mm256_set1_epi8(15);
-  __m256i bytes = _mm256_add_epi8(
-      _mm256_shuffle_epi8(counts, _mm256_and_si256(x, nibble)),
-      _mm256_shuffle_epi8(counts, _mm256_and_si256(_mm256_srli_epi32(x, 4), nibble)));
-  __m256i words = _mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1));
-  return _mm256_madd_epi16(words, _mm256_set1_epi16(1));
-}
-#endif
 template <class V>
   requires kIsVector<V>
 TW_INLINE Like<V, uint32_t> population(V x) {
   using T = ElementOf<V>;
-#if defined(__AVX2__)
-  if constexpr (sizeof(V) == 32) {
-    V words = bits_as<V>(population(bits_as<__m256i>(x)));
-    return convert<uint32_t>(sizeof(T) == 8 ? V((words + (words >> (kBitsOf<T> / 2))) & 0xff)
-                                            : words);
-  }
-#endif
-  if constexpr (sizeof(V) == 64) {
-    struct Parts {
-      Vector<T, LikeOf<V>::kCount / 2> part[2];
-    };
-    struct Counts {
-      Vector<uint32_t, LikeOf<V>::kCount / 2> part[2];
-    };
-    const Parts parts = bits_as<Parts>(x);
-    return bits_as<Like<V, uint32_t>>(
-        Counts{{population(parts.part[0]), population(parts.part[1])}});
+  if constexpr (kShufflesBytes<V>) {
+    using B = Vector<uint8_t, sizeof(V)>;
+    constexpr uint8_t kCounts[] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    const B counts = repeated<B>(kCounts);
+    constexpr T kNibbles = T(~T(0)) / 17;  // 0x0f0f...
+    V bytes = bits_as<V>(shuffled_bytes(counts, bits_as<B>(V(x & kNibbles))) +
+                         shuffled_bytes(counts, bits_as<B>(V((x >> 4) & kNibbles))));
+    return convert<uint32_t>(sum_of_bytes(bytes));
   } else {
     Like<V, uint32_t> d;
     for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = population(x[i]);
@@ -67,14 +46,43 @@ TW_INLINE uint32_t reverse(uint32_t x) {
 TW_INLINE uint64_t reverse(uint64_t x) {
   return uint64_t(reverse(uint32_t(x))) << 32 | reverse(uint32_t(x >> 32));
 }
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V reverse(V x) {
+  if constexpr (kShufflesBytes<V>) {
+    using B = Vector<uint8_t, sizeof(V)>;
+    constexpr uint8_t kNibble[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+    constexpr uint8_t kBytes32[] = {3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12};
+    constexpr uint8_t kBytes64[] = {7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8};
+    constexpr auto kNibbles = ElementOf<V>(~ElementOf<V>(0)) / 17;
+    const B nibble = repeated<B>(kNibble);
+    V low = bits_as<V>(shuffled_bytes(nibble, bits_as<B>(V(x & kNibbles)))),
+      high = bits_as<V>(shuffled_bytes(nibble, bits_as<B>(V((x >> 4) & kNibbles))));
+    return bits_as<V>(shuffled_bytes(bits_as<B>(V(low << 4 | high)),
+                                     repeated<B>(kElementBytesOf<V> == 8 ? kBytes64 : kBytes32)));
+  } else {
+    V d;
+    for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = reverse(x[i]);
+    return d;
+  }
+}
 // Shifts that give 0 beyond the width.
-template <class U> TW_INLINE U left(U x, uint32_t n) {
-  return n < kBitsOf<U> ? U(x << (n & (kBitsOf<U> - 1))) : U(0);
+template <class U> TW_INLINE U left(U x, Like<U, uint32_t> n) {
+  if constexpr (kIsVector<U>)
+    return shifted_left(x, convert<ElementOf<U>>(n));
+  else
+    return n < kBitsOf<U> ? U(x << (n & (kBitsOf<U> - 1))) : U(0);
 }
-template <class U> TW_INLINE U right(U x, uint32_t n) {
-  return n < kBitsOf<U> ? U(x >> (n & (kBitsOf<U> - 1))) : U(0);
+template <class U> TW_INLINE U right(U x, Like<U, uint32_t> n) {
+  if constexpr (kIsVector<U>)
+    return shifted_right(x, convert<ElementOf<U>>(n));
+  else
+    return n < kBitsOf<U> ? U(x >> (n & (kBitsOf<U> - 1))) : U(0);
 }
-template <class U> TW_INLINE U low_ones(uint32_t n) { return U(~left(U(~U(0)), n)); }
+template <class U> TW_INLINE U low_ones(Like<U, uint32_t> n) {
+  return U(~left(splat<U>(~ElementOf<U>(0)), n));
+}
+template <class V> TW_INLINE V lesser(V a, V b) { return select(a < b, a, b); }
 
 struct Popc {
   static constexpr RowInfo info{.grammar = "popc.type",
@@ -84,9 +92,7 @@ struct Popc {
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-popc",
                                 .takes = "ut"};
-  // 256 bits on AVX-512, too.
   static constexpr bool kVectors = true;
-  static constexpr size_t kWorkBytes = kVectorBytes == 64 ? 8 : 4;
   template <class T, class M> TW_INLINE static auto lane(M, T a) { return population(a); }
 };
 // The place of the highest set bit, from the exponent of a float; -1 for 0.
@@ -142,6 +148,7 @@ struct Brev {
                                 .min_ptx = 20,
                                 .min_sm = 20,
                                 .manual = "integer-arithmetic-instructions-brev"};
+  static constexpr bool kVectors = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) { return reverse(a); }
 };
 // The n-th set bit of a mask, from `base` upwards (offset > 0) or downwards.
@@ -154,14 +161,36 @@ struct Fns {
                                 .min_ptx = 60,
                                 .min_sm = 30,
                                 .manual = "integer-arithmetic-instructions-fns"};
+  static constexpr bool kVectors = true;
   template <class T, class M>
-  TW_INLINE static uint32_t lane(M, T mask, uint32_t base, int32_t offset) {
-    if (offset == 0) return base < 32 && ((mask >> base) & 1) ? base : 0xffffffffu;
-    if (uint32_t(offset) == 0x80000000u) return 0;  // has no magnitude; what an H200 gives
-    uint32_t left_to_find = offset < 0 ? 0u - uint32_t(offset) : uint32_t(offset);
-    for (int64_t at = base; at >= 0 && at < 32; at += offset < 0 ? -1 : 1)
-      if (((mask >> at) & 1) && --left_to_find == 0) return uint32_t(at);
-    return 0xffffffffu;
+  TW_INLINE static T lane(M, T mask, Like<T, uint32_t> base, Like<T, int32_t> offset) {
+    // Counts of ever wider groups of bits lead to the wanted one, counted from the lowest.
+    const auto down = offset < 0;
+    const auto inside = base < 32u;
+    const T first = base & 31u, zero = splat<T>(0u), ones = splat<T>(0xffffffffu);
+    const T m = mask & select(down, T(ones >> T(31u - first)), T(ones << first));
+    const T by2 = m - ((m >> 1) & 0x55555555u),
+            by4 = (by2 & 0x33333333u) + ((by2 >> 2) & 0x33333333u),
+            by8 = (by4 + (by4 >> 4)) & 0x0f0f0f0fu, by16 = (by8 + (by8 >> 8)) & 0x00ff00ffu;
+    const T total = (by16 + (by16 >> 16)) & 63u;
+    const T distance = bits_as<T>(offset), wanted = select(down, T(0u - distance), distance);
+    T missing = select(down, T(total + 1u - wanted), wanted), at = zero;
+    auto descend = [&](T counts, uint32_t width, uint32_t places) TW_INLINE_LAMBDA {
+      const T below = (counts >> at) & places;
+      const auto beyond = missing > below;
+      missing -= select(beyond, below, zero);
+      at += select(beyond, splat<T>(width), zero);
+    };
+    descend(by16, 16, 0xff);
+    descend(by8, 8, 0xff);
+    descend(by4, 4, 0xf);
+    descend(by2, 2, 3);
+    descend(m, 1, 1);
+    const T nth = select(inside & (wanted <= total), at, ones);
+    const T here = select(inside & (((mask >> first) & 1u) != 0u), base, ones);
+    // The least offset has no magnitude: what an H200 gives.
+    const T found = select(distance == 0x80000000u, zero, nth);
+    return select(distance == 0u, here, found);
   }
 };
 
@@ -178,20 +207,23 @@ struct Bfe {
                                 .min_sm = 20,
                                 .manual = "integer-arithmetic-instructions-bfe",
                                 .takes = "ttyy"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, uint32_t b, uint32_t c) {
-    using U = Unsigned<T>;
-    constexpr uint32_t kTop = kBitsOf<T> - 1;
-    constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
-    uint32_t position = b & kRead, length = c & kRead;
-    U field = U(right(U(a), position) & low_ones<U>(length));
-    if constexpr (!kIsSigned<T>)
-      return T(field);
-    else {
-      uint32_t last = position > kTop || length > kTop ? kTop : position + length - 1;
-      bool sign = length != 0 && (right(U(a), last > kTop ? kTop : last) & 1);
-      uint32_t room = position > kTop ? 0 : kTop + 1 - position;
-      U fill = U(~low_ones<U>(length < room ? length : room));
-      return T(sign ? U(field | fill) : field);
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M>
+  TW_INLINE static T lane(M, T a, Like<T, uint32_t> b, Like<T, uint32_t> c) {
+    using E = ElementOf<T>;
+    using U = Like<T, Unsigned<E>>;
+    using N = Like<T, uint32_t>;
+    constexpr uint32_t kTop = kBitsOf<E> - 1;
+    constexpr uint32_t kRead = kBitsOf<E> == 64 ? ~0u : 0xffu;
+    N position = b & kRead, length = c & kRead;
+    if constexpr (!kIsSigned<E>) {
+      return right(U(a), position) & low_ones<U>(length);
+    } else {  // a field above the top is of copies of the top bit
+      position = lesser(position, splat<N>(kTop));
+      N held = lesser(length, N(kTop + 1 - position));
+      U field = right(U(a), position) & low_ones<U>(length);
+      U sign = left(splat<U>(1), N(held - 1));  // 0 where there is no field
+      return T((field ^ sign) - sign);
     }
   }
 };
@@ -205,10 +237,13 @@ struct Bfi {
                                 .min_sm = 20,
                                 .manual = "integer-arithmetic-instructions-bfi",
                                 .takes = "tttyy"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, uint32_t c, uint32_t d) {
-    constexpr uint32_t kRead = kBitsOf<T> == 64 ? ~0u : 0xffu;
-    uint32_t position = c & kRead;
-    T mask = left(low_ones<T>(d & kRead), position);
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M>
+  TW_INLINE static T lane(M, T a, T b, Like<T, uint32_t> c, Like<T, uint32_t> d) {
+    using N = Like<T, uint32_t>;
+    constexpr uint32_t kRead = kBitsOf<ElementOf<T>> == 64 ? ~0u : 0xffu;
+    N position = c & kRead;
+    T mask = left(low_ones<T>(N(d & kRead)), position);
     return T((b & ~mask) | (left(a, position) & mask));
   }
 };
@@ -402,9 +437,9 @@ struct PrmtMode {
                                        0x3333'2222'1111'0000u, 0x3333'3222'3211'3210u,
                                        0x3210'2210'1110'0000u, 0x3232'1010'3232'1010u};
     const uint64_t selectors = kSelectors[m[Field::operation] - kOpF4e];
-    const T low = splat<T>(uint32_t(selectors)), high = splat<T>(uint32_t(selectors >> 32));
-    T chosen = select((c & 2u) != 0u, high, low) >> T((c & 1u) * 16u);
-    return permute_lanes(a, b, T(chosen & 0xffffu));
+    const uint32_t table[] = {uint32_t(selectors) & 0xffffu, uint32_t(selectors) >> 16,
+                              uint32_t(selectors >> 32) & 0xffffu, uint32_t(selectors >> 48)};
+    return permute_lanes(a, b, looked_up(table, T(c & 3u)));
   }
 };
 
@@ -456,8 +491,13 @@ struct Mad24Hi {
     return wrap_add(T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16), c);
   }
 };
-TW_INLINE int32_t saturate(int64_t x) {
-  return x > 0x7fffffff ? 0x7fffffff : x < -0x80000000ll ? int32_t(-0x80000000ll) : int32_t(x);
+TW_INLINE int32_t saturated_sum(int32_t a, int32_t b) {
+  const int32_t sum = wrap_add(a, b);
+  return ((a ^ sum) & (b ^ sum)) < 0 ? (sum >> 31) ^ int32_t(0x80000000u) : sum;
+}
+TW_INLINE int32_t saturated_difference(int32_t a, int32_t b) {
+  const int32_t rest = wrap_sub(a, b);
+  return ((a ^ b) & (a ^ rest)) < 0 ? (rest >> 31) ^ int32_t(0x80000000u) : rest;
 }
 struct Mad24HiSat {
   static constexpr RowInfo info{.grammar = "mad24.hi.sat.type",
@@ -467,7 +507,7 @@ struct Mad24HiSat {
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mad24"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
-    return saturate(((int64_t(low24(a)) * int64_t(low24(b))) >> 16) + c);
+    return saturated_sum(T((Wide<T>(low24(a)) * Wide<T>(low24(b))) >> 16), c);
   }
 };
 

@@ -1,27 +1,24 @@
 // Rows: arithmetic with the condition code CC.CF. The decoder keeps CC.CF as a hidden predicate
 // register: `carry` is what an instruction with .cc leaves there, and a last operand of type bool
-// reads it (RowInfo::carry_in). There is one flag for both directions: a subtraction is the sum a +
+// reads it (RowInfo::carry_in). It is found from the result and the one operand that was added last, the
+// first of a sum or difference and the third of the others. There is one flag for both directions: a subtraction is the sum a +
 // ~b + 1 and leaves its carry, which is 1 when nothing was borrowed. Nothing in the manual says so,
 // but NVIDIA's own 128-bit division reads the outcome of sub.cc with addc.
 #pragma once
 
 #include "isa/lane.h"
 #include "isa/row.h"
+#include "isa/rows_integer.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// a + b + c as a carry out of the top.
-template <class T> TW_INLINE bool carry_of_sum(T a, T b, bool c) {
-  using U = Unsigned<T>;
-  U sum = U(U(a) + U(b));
-  return (sum < U(a)) | ((sum == U(~U(0))) & c);
+// The carry of d = x + y + c, whatever y is, and the borrow of d = x - y - c.
+template <class T> TW_INLINE bool carry_of_sum(T d, T x, bool c) {
+  return (Unsigned<T>(d) < Unsigned<T>(x)) | ((d == x) & c);
 }
-template <class T> TW_INLINE bool borrow_of_difference(T a, T b, bool c) {
-  return (Unsigned<T>(a) < Unsigned<T>(b)) | ((a == b) & c);
-}
-template <class T> TW_INLINE T high_product(T a, T b) {
-  return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>);
+template <class T> TW_INLINE bool borrow_of_difference(T d, T x, bool c) {
+  return (Unsigned<T>(d) > Unsigned<T>(x)) | ((d == x) & c);
 }
 
 struct AddCc {
@@ -34,8 +31,8 @@ struct AddCc {
                                 .manual = "extended-precision-arithmetic-instructions-add-cc"};
   static constexpr bool kSignless = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_add(a, b); }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b) {
-    return carry_of_sum(a, b, false);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T a) {
+    return carry_of_sum(d, a, false);
   }
 };
 struct Addc {
@@ -51,8 +48,8 @@ struct Addc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) {
     return wrap_add(wrap_add(a, b), T(c));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, bool c) {
-    return carry_of_sum(a, b, c);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T a, bool c) {
+    return carry_of_sum(d, a, c);
   }
 };
 struct SubCc {
@@ -65,8 +62,8 @@ struct SubCc {
                                 .manual = "extended-precision-arithmetic-instructions-sub-cc"};
   static constexpr bool kSignless = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_sub(a, b); }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b) {
-    return !borrow_of_difference(a, b, false);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T a) {
+    return !borrow_of_difference(d, a, false);
   }
 };
 struct Subc {
@@ -82,8 +79,8 @@ struct Subc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) {
     return wrap_sub(wrap_sub(a, b), T(!c));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, bool c) {
-    return !borrow_of_difference(a, b, !c);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T a, bool c) {
+    return !borrow_of_difference(d, a, !c);
   }
 };
 struct MadLoCc {
@@ -99,8 +96,8 @@ struct MadLoCc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
     return wrap_add(wrap_mul(a, b), c);
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, T c) {
-    return carry_of_sum(wrap_mul(a, b), c, false);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T c) {
+    return carry_of_sum(d, c, false);
   }
 };
 struct MadHiCc {
@@ -112,11 +109,12 @@ struct MadHiCc {
                                 .min_ptx = 30,
                                 .min_sm = 20,
                                 .manual = "extended-precision-arithmetic-instructions-mad-cc"};
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
     return wrap_add(high_product(a, b), c);
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, T c) {
-    return carry_of_sum(high_product(a, b), c, false);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T c) {
+    return carry_of_sum(d, c, false);
   }
 };
 struct MadcLo {
@@ -133,8 +131,8 @@ struct MadcLo {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, bool cc) {
     return wrap_add(wrap_add(wrap_mul(a, b), c), T(cc));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, T c, bool cc) {
-    return carry_of_sum(wrap_mul(a, b), c, cc);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T c, bool cc) {
+    return carry_of_sum(d, c, cc);
   }
 };
 struct MadcHi {
@@ -147,11 +145,12 @@ struct MadcHi {
                                 .min_sm = 20,
                                 .manual = "extended-precision-arithmetic-instructions-madc",
                                 .carry_in = true};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, bool cc) {
-    return wrap_add(wrap_add(high_product(a, b), c), T(cc));
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, PredicateOf<T> cc) {
+    return wrap_add(wrap_add(high_product(a, b), c), one_where<T>(cc));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T a, T b, T c, bool cc) {
-    return carry_of_sum(high_product(a, b), c, cc);
+  template <class T, class M> TW_INLINE static bool carry(M, T d, T c, bool cc) {
+    return carry_of_sum(d, c, cc);
   }
 };
 

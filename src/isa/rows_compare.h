@@ -10,9 +10,8 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// What compare() gives: bool, or a mask of the lanes.
-template <class V> using MaskOf = decltype(std::declval<V>() < std::declval<V>());
-template <class V> TW_INLINE MaskOf<V> compare(uint8_t cmp, V a, V b) {
+// One lane; emu/compare_lanes.h compares all of them, with the same results.
+template <class T> TW_INLINE bool compare(uint8_t cmp, T a, T b) {
   switch (cmp) {
     case kEq: return a == b;
     case kNe: return (a != b) & (a == a) & (b == b);  // ordered for floats
@@ -24,38 +23,18 @@ template <class V> TW_INLINE MaskOf<V> compare(uint8_t cmp, V a, V b) {
     case kHi: return a > b;
     case kGe:
     case kHs: return a >= b;
-    case kEqu: return lacking((a < b) | (a > b));
+    case kEqu: return !((a < b) | (a > b));
     case kNeu: return a != b;
-    case kLtu: return lacking(a >= b);
-    case kLeu: return lacking(a > b);
-    case kGtu: return lacking(a <= b);
-    case kGeu: return lacking(a < b);
+    case kLtu: return !(a >= b);
+    case kLeu: return !(a > b);
+    case kGtu: return !(a <= b);
+    case kGeu: return !(a < b);
     case kNum: return (a == a) & (b == b);
     case kNan: return (a != a) | (b != b);
-    default: return MaskOf<V>{};
+    default: return false;
   }
 }
-// The kind of predicate operand beside operands of type T.
-template <class T> struct PredicateOf {
-  using type = bool;
-};
-template <class T>
-  requires kIsVector<T>
-struct PredicateOf<T> {
-  using type = Like<T, int32_t>;
-};
-template <class T>
-  requires requires(T t) { t.bits; }
-struct PredicateOf<T> : PredicateOf<decltype(T::bits)> {};
-template <class T> using Predicate = typename PredicateOf<T>::type;
-template <class C, class P> TW_INLINE C combine(uint8_t boolop, C x, P p) {
-  C c = convert<ElementOf<C>>(p);
-  if constexpr (kIsVector<C>) {  // without a branch in the lane loop
-    const C zero{};
-    const C both = boolop == kBoolAnd ? zero : ~zero, either = boolop == kBoolOr ? ~zero : zero,
-            one = boolop == kBoolXor ? ~zero : zero;
-    return ((x & (c | both)) | (c & either)) ^ (c & one);
-  }
+template <class B> TW_INLINE B combine(uint8_t boolop, B x, B c) {  // bool, or masks of lanes
   switch (boolop) {
     case kBoolAnd: return x & c;
     case kBoolOr: return x | c;
@@ -73,51 +52,17 @@ template <class M, class T> TW_INLINE auto comparable(M m, T a) {
   else
     return a;
 }
-// compare() of many lanes by a comparison that is read from the instruction: the three relations,
-// each as a mask that is kept or not.
-template <class V> TW_INLINE MaskOf<V> compare_masks(uint8_t cmp, V a, V b) {
-  constexpr uint32_t kLess = 1, kEqual = 2, kGreater = 4, kInverted = 8;
-  constexpr uint32_t kRelations[] = {0,
-                                     kEqual,
-                                     kLess | kGreater,
-                                     kLess,
-                                     kLess | kEqual,
-                                     kGreater,
-                                     kGreater | kEqual,
-                                     kLess,
-                                     kLess | kEqual,
-                                     kGreater,
-                                     kGreater | kEqual,
-                                     kInverted | kLess | kGreater,
-                                     kInverted | kEqual,
-                                     kInverted | kGreater | kEqual,
-                                     kInverted | kGreater,
-                                     kInverted | kLess | kEqual,
-                                     kInverted | kLess,
-                                     kLess | kEqual | kGreater,
-                                     kInverted | kLess | kEqual | kGreater};  // by isa::Cmp
-  const MaskOf<V> zero{}, ones = ~zero;
-  const uint32_t relation = kRelations[cmp];
-  auto kept = [&](uint32_t bit) TW_INLINE_LAMBDA { return relation & bit ? ones : zero; };
-  return (((a < b) & kept(kLess)) | ((a == b) & kept(kEqual)) | ((a > b) & kept(kGreater))) ^
-         kept(kInverted);
-}
-template <class M, class T> TW_INLINE auto compared(M m, T a, T b) {
-  auto x = comparable(m, a), y = comparable(m, b);
-  if constexpr (kIsVector<decltype(x)> && std::is_same_v<M, Runtime>)
-    return compare_masks(m[Field::cmp], x, y);
-  else
-    return compare(m[Field::cmp], x, y);
+template <class M, class T> TW_INLINE bool compared(M m, T a, T b) {
+  return compare(m[Field::cmp], comparable(m, a), comparable(m, b));
 }
 // Predicates from pairs: p from the low halves, q (Field::operation == 1) from the high halves.
 // From everything else q is the opposite of p, taken before the boolean operation.
-template <class M, class T> TW_INLINE auto compared_for(M m, T a, T b) {
+template <class M, class T> TW_INLINE bool compared_for(M m, T a, T b) {
   bool second = m[Field::operation] != 0;
   if constexpr (kIsPair<T>) {
     return second ? compared(m, high_half(a), high_half(b)) : compared(m, low_half(a), low_half(b));
   } else {
-    auto hit = compared(m, a, b);
-    return second ? lacking(hit) : hit;
+    return compared(m, a, b) != second;
   }
 }
 
@@ -135,12 +80,12 @@ struct SetpInt {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp",
                                 .takes = "ptt"};
-  static constexpr bool kRuntimeVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr size_t kOperandVariants = 6;
   static constexpr Mods kFixed[] = {compare_mods(kEq), compare_mods(kNe), compare_mods(kLt),
                                     compare_mods(kLe), compare_mods(kGt), compare_mods(kGe)};
   static constexpr Field kReads[] = {Field::cmp, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -152,9 +97,9 @@ struct SetpIntBool {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp",
                                 .takes = "pttp"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
@@ -166,7 +111,7 @@ struct SetpFloat {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp",
                                 .takes = "ptt"};
-  static constexpr bool kRuntimeVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr Mods kFixed[] = {compare_mods(kEq),
                                     compare_mods(kNeu),
                                     compare_mods(kLt),
@@ -181,7 +126,7 @@ struct SetpFloat {
                                     compare_mods(kLt).with(Field::ftz, 1),
                                     compare_mods(kGt).with(Field::ftz, 1)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -193,9 +138,9 @@ struct SetpFloatBool {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-setp",
                                 .takes = "pttp"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
@@ -209,10 +154,9 @@ struct SetpHalf {
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-setp",
                                 .takes = "ptt"};
-  static constexpr bool kVectors = true;
-  static constexpr Mods kFixed[] = {compare_mods(kLt), compare_mods(kGt)};
+  static constexpr bool kCompares = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b) {
     return compared_for(m, a, b);
   }
 };
@@ -226,9 +170,9 @@ struct SetpHalfBool {
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-setp",
                                 .takes = "pttp"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz, Field::operation};
-  template <class T, class M> TW_INLINE static auto lane(M m, T a, T b, Predicate<T> c) {
+  template <class T, class M> TW_INLINE static bool lane(M m, T a, T b, bool c) {
     return combine(m[Field::boolop], compared_for(m, a, b), c);
   }
 };
@@ -256,7 +200,7 @@ struct Set {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set",
                                 .takes = "dss"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -271,10 +215,10 @@ struct SetBool {
                                 .category = Category::compare,
                                 .manual = "comparison-and-selection-instructions-set",
                                 .takes = "dssp"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
     return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
   }
 };
@@ -290,7 +234,7 @@ struct SetHalf {
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
                                 .takes = "dss"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -307,10 +251,10 @@ struct SetHalfBool {
                                 .min_sm = 53,
                                 .manual = "half-precision-comparison-instructions-set",
                                 .takes = "dssp"};
-  static constexpr bool kVectors = true;
+  static constexpr bool kCompares = true;
   static constexpr bool kSignless = true;
   static constexpr Field kReads[] = {Field::cmp, Field::boolop, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
     return truth<D>(combine(m[Field::boolop], compared(m, a, b), c));
   }
 };
@@ -327,21 +271,17 @@ inline constexpr Type kSetBf16x2Types[] = {Type::bf16x2, Type::u32, Type::s32};
 inline constexpr Type kF16x2[] = {Type::f16x2};
 inline constexpr Type kBf16x2[] = {Type::bf16x2};
 struct SetPair {
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kCompares = true;
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
-    if constexpr (kIsPair<S>)
-      return pair_truth<D>(compared(m, low_half(a), low_half(b)),
-                           compared(m, high_half(a), high_half(b)));
-    else
-      return truth<D>(compared(m, a, b));
+    return pair_truth<D>(compared(m, low_half(a), low_half(b)),
+                         compared(m, high_half(a), high_half(b)));
   }
   static constexpr bool kSignless = true;
-  static constexpr Mods kFixed[] = {compare_mods(kGt), compare_mods(kLt), compare_mods(kEq)};
   static constexpr Field kReads[] = {Field::cmp, Field::ftz};
 };
 struct SetPairBool {
-  static constexpr bool kVectors = true;
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, Predicate<S> c) {
+  static constexpr bool kCompares = true;
+  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b, bool c) {
     uint8_t op = m[Field::boolop];
     return pair_truth<D>(combine(op, compared(m, low_half(a), low_half(b)), c),
                          combine(op, compared(m, high_half(a), high_half(b)), c));

@@ -50,21 +50,36 @@ struct CvtIntInt {
 
 // ---- float <- int ----
 
+// Whether an integer S always fits a float D.
+template <class D, class S>
+inline constexpr bool kExactIn = sizeof(S) < 4 || (sizeof(S) == 4 && !std::is_same_v<D, float>);
 template <class D, class S> TW_INLINE D float_of_int(uint8_t rnd, S a) {
-  if constexpr (std::is_same_v<ElementOf<D>, float>) {
-    if constexpr (sizeof(ElementOf<S>) < 4) return convert<float>(a);  // exact
-    if constexpr (sizeof(ElementOf<S>) < 8) {
+  constexpr bool kFloat = std::is_same_v<ElementOf<D>, float>;
+  constexpr size_t kBytes = sizeof(ElementOf<S>);
+  if constexpr (kExactIn<ElementOf<D>, ElementOf<S>>) {
+    return convert<ElementOf<D>>(a);
+  } else if constexpr (kModeIsSet<S>) {
+    D d;
+    if constexpr (kBytes == 4 || kHasQuadwords)
+      d = convert<ElementOf<D>>(a);
+    else if constexpr (kFloat)
+      d = convert<float>(odd_double(a));
+    else
+      d = double_of(a);
+    if constexpr (kHasQuadwords)
+      return d;
+    else  // a difference of equals is -0 when rounding down
+      return select(a == 0, splat<D>(0), d);
+  } else if constexpr (kFloat) {
+    if constexpr (kBytes < 8) {
       if (rnd == kRn) return convert<float>(a);
     }
     return settle_float(rnd, odd_double(a));
   } else {
     D near = double_of(a);
-    if constexpr (sizeof(ElementOf<S>) == 8) {
-      if (rnd == kRn) return near;
-      auto missing = bits_as<Like<S, int64_t>>(a) - bits_as<Like<S, int64_t>>(integer_of(near));
-      return settle(rnd, near, missing > 0, missing < 0);
-    }
-    return near;
+    if (rnd == kRn) return near;
+    auto missing = bits_as<Like<S, int64_t>>(a) - bits_as<Like<S, int64_t>>(integer_of(near));
+    return settle(rnd, near, missing > 0, missing < 0);
   }
 }
 struct CvtFloatInt {
@@ -76,7 +91,9 @@ struct CvtFloatInt {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
-  static constexpr size_t kWorkBytes = 8;
+  static constexpr size_t kWorkBytes = kHasHostRounding ? 4 : 8;
+  template <class D, class S>
+  static constexpr HostMode kHostMode = kExactIn<D, S> ? HostMode::none : HostMode::instruction;
   // Those for which the compiler knows no instruction.
   template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
   static constexpr Mods kFixed[] = {kPlain};
@@ -86,6 +103,24 @@ struct CvtFloatInt {
     return m[Field::sat] ? limit(d) : d;
   }
 };
+// A double or a 64-bit integer as a float rounded to odd. With the mode set: cut, and marked where that
+// lost something.
+template <class V> TW_INLINE Like<V, float> odd_float_by_mode(V x) {
+  constexpr bool kInteger = std::is_integral_v<ElementOf<V>>;
+  if constexpr (kModeIsSet<V> && (!kInteger || kHasQuadwords)) {
+    using F = Like<V, float>;
+    using I = Like<V, int32_t>;
+    const F cut = convert<float>(x);
+    return bits_as<F>(I(bits_as<I>(cut) | (convert<int32_t>(convert<ElementOf<V>>(cut) != x) & 1)));
+  } else if constexpr (kInteger) {
+    return odd_float_by_mode(odd_double(x));
+  } else {
+    return odd_float(x);
+  }
+}
+template <class D, class S>
+inline constexpr HostMode kHalvesFrom =
+    std::is_same_v<S, double> || (sizeof(S) == 8 && !kIsF16<D>) ? HostMode::zero : HostMode::none;
 // An integer as a float: exact, or rounded to odd where a half of the format D cannot see it.
 template <class D, class S> TW_INLINE auto float_for_half(S a) {
   using E = ElementOf<S>;
@@ -105,7 +140,7 @@ template <class D, class S> TW_INLINE auto float_for_half(S a) {
     U chosen = select(shifted < (kIsSigned<E> ? 0x40000u : 0x20000u), bits, odd);
     return convert<float>(bits_as<S>(chosen));
   } else {
-    return odd_float(odd_double(a));
+    return odd_float_by_mode(a);
   }
 }
 struct CvtHalfInt {
@@ -119,6 +154,7 @@ struct CvtHalfInt {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
+  template <class D, class S> static constexpr HostMode kHostMode = kHalvesFrom<D, S>;
   static constexpr Field kReads[] = {Field::rnd};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     auto x = float_for_half<D>(a);
@@ -128,8 +164,12 @@ struct CvtHalfInt {
 
 // ---- int <- float ----
 
+// How many lanes of D are given: 8-bit ones in the 16 bits of their slots.
+template <class D, class V>
+using Held = std::conditional_t<kIsVector<V> && sizeof(D) == 1,
+                                std::conditional_t<kIsSigned<D>, int16_t, uint16_t>, D>;
 // Always limited to D. NaN gives 0, or the top bit where source or result has 64 bits.
-template <class D, class V> TW_INLINE Like<V, D> int_of_float(uint8_t rnd, V a) {
+template <class D, class V> TW_INLINE Like<V, Held<D, V>> int_of_float(uint8_t rnd, V a) {
   using S = ElementOf<V>;
   if constexpr (kIsVector<V> && !kIsDouble<V> && kBitsOf<D> == 64)
     return int_of_float<D>(rnd, convert<double>(a));
@@ -139,6 +179,14 @@ template <class D, class V> TW_INLINE Like<V, D> int_of_float(uint8_t rnd, V a) 
     constexpr double kShift = 0x1.8p52;
     if (all(kIsSigned<D> ? magnitude(x) < 0x1p51 : (x > -1.0) & (x < 0x1p51)))
       return convert<D>(bits_as<Like<V, int64_t>>(V(x + kShift)) - bits_as<int64_t>(kShift));
+  }
+  if constexpr (kIsVector<V> && kIsDouble<V> && kBitsOf<D> <= 32) {
+    // Limited first; then the integer lies in the low bits of a mantissa. A NaN becomes the top bit.
+    constexpr double kLeast = double(kLeastOf<D>), kMost = double(kMostOf<D>);
+    constexpr D kTop = D(Unsigned<D>(1) << (kBitsOf<D> - 1));
+    V within = smaller(larger(x, splat<V>(kLeast)), splat<V>(kMost));
+    if constexpr (kTop != kLeastOf<D>) within = select(x != x, splat<V>(double(kTop)), within);
+    return convert<Held<D, V>>(convert<uint32_t>(bits_as<Like<V, uint64_t>>(V(within + 0x1.8p52))));
   }
   constexpr S kHalf = S(1ull << (kBitsOf<D> - 1));
   constexpr S kUpper = kHalf * (kIsSigned<D> ? S(1) : S(2));  // 2^bits or 2^(bits-1)
@@ -157,7 +205,7 @@ template <class D, class V> TW_INLINE Like<V, D> int_of_float(uint8_t rnd, V a) 
     inside = convert<D>(convert<int32_t>(V(within - select(upper, splat<V>(kHalf), splat<V>(0))))) |
              select(upper, splat<Wide>(0x80000000u), splat<Wide>(0));
   }
-  return convert<D>(
+  return convert<Held<D, V>>(
       select(x != x, splat<Wide>(kNan), select(x >= kUpper, splat<Wide>(kMostOf<D>), inside)));
 }
 constexpr Mods round_mods(Rnd r) { return Mods{}.with(Field::rnd, r); }
@@ -172,7 +220,7 @@ struct CvtIntFloat {
   static constexpr bool kVectors = true;
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi)};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
+  template <class D, class S, class M> TW_INLINE static auto lane2(M m, S a) {
     return int_of_float<ElementOf<D>>(m[Field::rnd], in(m, a));
   }
 };
@@ -188,7 +236,7 @@ struct CvtIntHalf {
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
-  template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
+  template <class D, class S, class M> TW_INLINE static auto lane2(M m, S a) {
     return int_of_float<ElementOf<D>>(m[Field::rnd], widen(a));
   }
 };
@@ -204,10 +252,15 @@ struct CvtF32F64 {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kRuntimeVectors = true;
+  template <class D, class S> static constexpr HostMode kHostMode = HostMode::instruction;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    D x = settle_float(m[Field::rnd], a);
+    D x;
+    if constexpr (kModeIsSet<S>)
+      x = convert<float>(a);
+    else
+      x = settle_float(m[Field::rnd], a);
     if (m[Field::ftz]) x = flush(x);
     return m[Field::sat] ? limit(x) : x;  // a NaN keeps its sign and the top of its payload
   }
@@ -261,6 +314,7 @@ struct CvtHalfFloat {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
+  template <class D, class S> static constexpr HostMode kHostMode = kHalvesFrom<D, S>;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat, Field::relu,
                                      Field::satfinite};
@@ -268,8 +322,10 @@ struct CvtHalfFloat {
     FloatOf<D> x;
     if constexpr (kIsHalf<S>)
       x = widen(a);
+    else if constexpr (kIsDouble<S>)
+      x = odd_float_by_mode(a);
     else
-      x = odd_float(in(m, a));
+      x = in(m, a);
     D d = m[Field::rnd] == kRn && !m[Field::satfinite]
               ? narrow<D>(x)
               : narrow_by<D>(m[Field::rnd], m[Field::satfinite], x);
@@ -460,6 +516,29 @@ struct CvtF8F16 {
     return D{to_f8<D>(m, widen(high_half(a))) << 8 | to_f8<D>(m, widen(low_half(a)))};
   }
 };
+// Two 8-bit floats in the low bytes of the halves of each element, as f16s: their bits in place, and
+// what E4M3 has below its least normal number, 2^-6, by the number of its units of 2^-9.
+template <bool kE4M3, class U> TW_INLINE U halves_of_f8(U pairs) {
+  using W = Vector<uint16_t, 2 * LikeOf<U>::kCount>;
+  const W w = bits_as<W>(pairs);
+  const W magnitude = w & uint16_t{0x7f}, sign = (w & uint16_t{0x80}) << 8;
+  if constexpr (!kE4M3) {
+    return bits_as<U>(select(magnitude > uint16_t{0x7c}, splat<W>(0x7fff), W(w << 8)));
+  } else {
+    const W high = (magnitude >= uint16_t{4}) & W((magnitude << 8) + uint16_t{0x1c00}),
+            middle = (magnitude < uint16_t{4}) & (magnitude >= uint16_t{2}) &
+                     W((magnitude << 9) + uint16_t{0x1800}),
+            low = (magnitude == uint16_t{1}) & splat<W>(0x1800);
+    const W half = select(magnitude >= uint16_t{8}, W((magnitude << 7) + uint16_t{0x2000}),
+                          W(high | middle | low));
+    return bits_as<U>(select(magnitude == uint16_t{0x7f}, splat<W>(0x7fff), W(half | sign)));
+  }
+}
+template <class U> TW_INLINE U relu_of_f16s(U pairs) {
+  using W = Vector<uint16_t, 2 * LikeOf<U>::kCount>;
+  const W w = bits_as<W>(pairs);  // a NaN has no sign any more
+  return bits_as<U>(W((w < uint16_t{0x8000}) & w));
+}
 struct CvtF16F8 {
   static constexpr RowInfo info{.grammar = "cvt.rn{.relu}.type.type2",
                                 .operands = "d, a",
@@ -478,7 +557,13 @@ struct CvtF16F8 {
   }
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
     using U = decltype(a.bits);
-    return join<D>(one<D, S>(m, U(a.bits & 0xffu)), one<D, S>(m, U(a.bits >> 8)));
+    if constexpr (kIsVector<U>) {
+      U d = halves_of_f8<kIsE4M3<S>>(U((a.bits & 0xffu) | (a.bits & 0xff00u) << 8));
+      if (m[Field::relu]) d = relu_of_f16s(d);
+      return D{d};
+    } else {
+      return join<D>(one<D, S>(m, U(a.bits & 0xffu)), one<D, S>(m, U(a.bits >> 8)));
+    }
   }
 };
 

@@ -54,6 +54,7 @@ struct AddFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-add"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -72,6 +73,7 @@ struct SubFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sub"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -90,6 +92,7 @@ struct MulFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-mul"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -109,6 +112,7 @@ struct FmaFloat {
                                 .flops = 2,
                                 .manual = "floating-point-instructions-fma"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr size_t kOperandVariants = 1;
   static constexpr Mods kFixed[] = {kPlain, kFtz, kSat};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat};
@@ -143,6 +147,7 @@ struct DivFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-div"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a, T b) {
@@ -270,6 +275,7 @@ struct SqrtFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-sqrt"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
@@ -287,6 +293,7 @@ struct RcpFloat {
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rcp"};
   static constexpr bool kRuntimeVectors = true, kDoubleVectors = true;
+  template <class, class> static constexpr HostMode kHostMode = kArithmeticMode;
   static constexpr Mods kFixed[] = {kPlain, kFtz};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class T, class M> TW_INLINE static T lane(M m, T a) {

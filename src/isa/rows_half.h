@@ -303,7 +303,7 @@ struct Ex2Bf16 {
                                 .min_ptx = 78,
                                 .min_sm = 90,
                                 .manual = "half-precision-floating-point-instructions-ex2"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
     return each_half(
         [](auto x) TW_INLINE_LAMBDA {
@@ -322,7 +322,7 @@ struct TanhHalf {
                                 .min_ptx = 70,
                                 .min_sm = 75,
                                 .manual = "half-precision-floating-point-instructions-tanh"};
-  static constexpr bool kVectors = true, kEachHalf = true;
+  static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
     return each_half(
         [](auto x) TW_INLINE_LAMBDA { return narrow<decltype(x)>(tanh_approx(widen(x))); }, a);

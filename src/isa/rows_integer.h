@@ -47,6 +47,22 @@ struct MulLo {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_mul(a, b); }
 };
 
+// The upper half of a product. Of 64 bits and many lanes: four products of the halves.
+template <class T> TW_INLINE T high_product(T a, T b) {
+  if constexpr (!kIsVector<T>) {
+    return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>);
+  } else {
+    using U = Like<T, uint64_t>;
+    const U x = bits_as<U>(a), y = bits_as<U>(b), above_x = x >> 32, above_y = y >> 32;
+    const U middle = low_product(above_x, y) + (low_product(x, y) >> 32);
+    const U other = low_product(x, above_y) + (middle & 0xffffffffu);
+    const T high = bits_as<T>(U(low_product(above_x, above_y) + (middle >> 32) + (other >> 32)));
+    if constexpr (kIsSigned<ElementOf<T>>)
+      return high - ((a < 0) & b) - ((b < 0) & a);
+    else
+      return high;
+  }
+}
 struct MulHi {
   static constexpr RowInfo info{.grammar = "mul.hi.type",
                                 .operands = "d, a, b",
@@ -54,9 +70,8 @@ struct MulHi {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mul"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
-    return T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>);
-  }
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return high_product(a, b); }
 };
 
 struct MulWide {
@@ -96,8 +111,9 @@ struct MadHi {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mad"};
+  template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
-    return wrap_add(T((Wide<T>(a) * Wide<T>(b)) >> kBitsOf<T>), c);
+    return wrap_add(high_product(a, b), c);
   }
 };
 
@@ -217,9 +233,7 @@ struct AddSat {
                                 .types2 = {},
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-add"};
-  template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
-    return saturate(int64_t(a) + b);
-  }
+  template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return saturated_sum(a, b); }
 };
 struct SubSat {
   static constexpr RowInfo info{.grammar = "sub.sat.type",
@@ -229,7 +243,7 @@ struct SubSat {
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-sub"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
-    return saturate(int64_t(a) - b);
+    return saturated_difference(a, b);
   }
 };
 struct MadHiSat {
@@ -240,7 +254,7 @@ struct MadHiSat {
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-mad"};
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
-    return saturate(((int64_t(a) * b) >> 32) + c);
+    return saturated_sum(high_product(a, b), c);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "isa/lane.h"
 #include "isa/row.h"
+#include "isa/vector.h"
 
 namespace tw::isa {
 inline namespace TW_TARGET {
@@ -51,11 +52,79 @@ TW_INLINE T simd(M m, uint32_t a, uint32_t b, uint32_t c) {
   return T(m[Field::operation] == kOpAdd ? sum : joined);
 }
 
+// The same for many lanes: elements of even and of odd places, each in twice its width, where no result
+// overflows.
+template <int kParts, VideoOp kOp, class T, class M, class U>
+TW_INLINE U simd_lanes(M m, U a, U b, U c) {
+  constexpr int kBits = 32 / kParts;
+  using Element = std::conditional_t<kParts == 4, int16_t, int32_t>;
+  using W = Vector<Element, sizeof(U) / sizeof(Element)>;
+  using Bits = Vector<Unsigned<Element>, sizeof(U) / sizeof(Element)>;
+  constexpr Element kAll = Element((1 << kBits) - 1), kSign = Element(1 << (kBits - 1));
+  constexpr bool kSigned = kIsSigned<ElementOf<T>>;
+  const bool saturates = m[Field::sat];
+  const W most = splat<W>(kSigned ? kAll >> 1 : kAll), least = splat<W>(kSigned ? -kSign : 0);
+  const W sign_a = splat<W>(m[Field::type_a] ? kSign : Element(0)),
+          sign_b = splat<W>(m[Field::type_b] ? kSign : Element(0));
+  auto element = [](U whole, bool odd, W sign) TW_INLINE_LAMBDA {
+    const W w = odd ? bits_as<W>(Bits(bits_as<Bits>(whole) >> kBits)) : bits_as<W>(whole) & kAll;
+    return W((w ^ sign) - sign);
+  };
+  W parts[2];
+  for (int odd = 0; odd < 2; ++odd) {
+    const W x = element(a, odd != 0, sign_a), y = element(b, odd != 0, sign_b);
+    W r;
+    switch (kOp) {
+      case VideoOp::add: r = x + y; break;
+      case VideoOp::sub: r = x - y; break;
+      case VideoOp::average: {
+        const W sum = x + y;
+        r = (sum + 1 + (sum < 0)) >> 1;
+        break;
+      }
+      case VideoOp::difference: r = select(x < y, W(y - x), W(x - y)); break;
+      case VideoOp::least: r = select(x < y, x, y); break;
+      case VideoOp::most: r = select(x > y, x, y); break;
+      case VideoOp::compare: {
+        const uint8_t cmp = m[Field::cmp];
+        const W equal = x == y, less = x<y, greater = x> y;
+        r = (cmp == kEq   ? equal
+             : cmp == kNe ? W(less | greater)
+             : cmp == kLt ? less
+             : cmp == kLe ? W(less | equal)
+             : cmp == kGt ? greater
+                          : W(greater | equal)) &
+            1;
+        break;
+      }
+    }
+    if (saturates) {
+      r = select(r > most, most, r);
+      r = select(r < least, least, r);
+    }
+    parts[odd] = r;
+  }
+  if (m[Field::operation] != kOpAdd) return bits_as<U>(W((parts[0] & kAll) | parts[1] << kBits));
+  const W both = parts[0] + parts[1];
+  if constexpr (kParts == 4) {
+    using I = Vector<int32_t, sizeof(U) / 4>;
+    const I sums = bits_as<I>(both);
+    return c + bits_as<U>(I((sums << 16 >> 16) + (sums >> 16)));
+  } else {
+    return c + bits_as<U>(both);
+  }
+}
+
 inline constexpr Field kVideoReads[] = {Field::type_a, Field::type_b, Field::sat, Field::operation};
 template <int kParts, VideoOp kOp> struct Video {
   static constexpr std::span<const Field> kReads = kVideoReads;
-  template <class T, class M> TW_INLINE static T lane(M m, uint32_t a, uint32_t b, uint32_t c) {
-    return simd<kParts, kOp, T>(m, a, b, c);
+  static constexpr bool kVectors = true;
+  template <class T, class M>
+  TW_INLINE static T lane(M m, Like<T, uint32_t> a, Like<T, uint32_t> b, Like<T, uint32_t> c) {
+    if constexpr (kIsVector<T>)
+      return T(simd_lanes<kParts, kOp, T>(m, a, b, c));
+    else
+      return simd<kParts, kOp, T>(m, a, b, c);
   }
 };
 constexpr RowInfo video_info(std::string_view grammar, std::string_view manual) {
@@ -116,8 +185,13 @@ struct Vmax4 : Video<4, VideoOp::most> {
 inline constexpr Field kVsetReads[] = {Field::type_a, Field::type_b, Field::cmp, Field::operation};
 template <int kParts> struct Vset {
   static constexpr std::span<const Field> kReads = kVsetReads;
-  template <class T, class M> TW_INLINE static T lane(M m, uint32_t a, uint32_t b, uint32_t c) {
-    return simd<kParts, VideoOp::compare, T>(m, a, b, c);
+  static constexpr bool kVectors = true;
+  template <class T, class M>
+  TW_INLINE static T lane(M m, Like<T, uint32_t> a, Like<T, uint32_t> b, Like<T, uint32_t> c) {
+    if constexpr (kIsVector<T>)
+      return T(simd_lanes<kParts, VideoOp::compare, T>(m, a, b, c));
+    else
+      return simd<kParts, VideoOp::compare, T>(m, a, b, c);
   }
 };
 struct Vset2 : Vset<2> {

@@ -64,6 +64,10 @@ template <size_t N> struct VectorOf<F16, N> {
 template <size_t N> struct VectorOf<BF16, N> {
   using type = HalfVector<BF16, N>;
 };
+// How N lanes are read: 8-bit values stay in the 16 bits of their slots, extended.
+template <class T, size_t N> struct SourceOf : VectorOf<T, N> {};
+template <size_t N> struct SourceOf<uint8_t, N> : VectorType<uint16_t, N> {};
+template <size_t N> struct SourceOf<int8_t, N> : VectorType<int16_t, N> {};
 
 template <class V>
 inline constexpr bool kIsVector = !std::is_arithmetic_v<V> && requires(V v) { v[0]; };
@@ -95,19 +99,45 @@ template <class V>
 using SignedBits = Like<V, std::conditional_t<kElementBytesOf<V> == 8, int64_t, int32_t>>;
 
 template <class T, class V> TW_INLINE Like<V, T> convert(V v) {
-  if constexpr (kIsVector<V> && sizeof(T) == 1 && sizeof(ElementOf<V>) > 2)
-    return convert<T>(
-        __builtin_convertvector(v, Like<V, uint16_t>));  // the compiler's way is longer
-  else if constexpr (kIsVector<V>)
-    return __builtin_convertvector(v, Like<V, T>);
-  else
+  if constexpr (kIsVector<V>) {
+    using E = ElementOf<V>;
+    using D [[maybe_unused]] = Like<V, T>;
+    // The compiler's ways between integers of different width, and from short ones to floats, are longer.
+    if constexpr (std::is_floating_point_v<T> && std::is_integral_v<E> && sizeof(E) < 4)
+      return convert<T>(convert<int32_t>(v));
+#if defined(__AVX2__)
+    constexpr bool kWidens =
+        std::is_integral_v<T> && std::is_integral_v<E> && sizeof(T) == 2 * sizeof(E);
+    constexpr bool kSign = std::is_signed_v<E>;
+    if constexpr (kWidens && sizeof(D) == 32 && sizeof(E) == 2)
+      return D(kSign ? _mm256_cvtepi16_epi32(__m128i(v)) : _mm256_cvtepu16_epi32(__m128i(v)));
+    if constexpr (kWidens && sizeof(D) == 32 && sizeof(E) == 4)
+      return D(kSign ? _mm256_cvtepi32_epi64(__m128i(v)) : _mm256_cvtepu32_epi64(__m128i(v)));
+#if defined(__AVX512F__)
+    if constexpr (kWidens && sizeof(D) == 64 && sizeof(E) == 2)
+      return D(kSign ? _mm512_cvtepi16_epi32(__m256i(v)) : _mm512_cvtepu16_epi32(__m256i(v)));
+    if constexpr (kWidens && sizeof(D) == 64 && sizeof(E) == 4)
+      return D(kSign ? _mm512_cvtepi32_epi64(__m256i(v)) : _mm512_cvtepu32_epi64(__m256i(v)));
+#endif
+#endif
+    if constexpr (sizeof(T) == 1 && sizeof(E) > 2)
+      return convert<T>(__builtin_convertvector(v, Like<V, uint16_t>));
+    else
+      return __builtin_convertvector(v, Like<V, T>);
+  } else {
     return T(v);
+  }
 }
+// Spelled as a sum: that compilers know as a broadcast, and element by element they do not.
 template <class V, class T> TW_INLINE V splat(T x) {
   if constexpr (kIsVector<V>) {
-    V v;
-    for (size_t i = 0; i < LikeOf<V>::kCount; ++i) v[i] = typename LikeOf<V>::Element(x);
-    return v;
+    using E = ElementOf<V>;
+    if constexpr (std::is_floating_point_v<E>) {
+      using U = Like<V, std::conditional_t<sizeof(E) == 8, uint64_t, uint32_t>>;
+      return bits_as<V>(U(U{} + bits_as<ElementOf<U>>(E(x))));
+    } else {
+      return V{} + E(x);
+    }
   } else {
     return V(x);
   }
@@ -147,6 +177,11 @@ TW_INLINE V magnitude(V x) {
   using U = FloatBits<V>;
   return bits_as<V>(U(bits_as<U>(x) & (ElementOf<U>(~ElementOf<U>(0)) >> 1)));
 }
+template <class V>
+  requires kIsVector<V>
+TW_INLINE V wrap_add(V a, V b) {
+  return a + b;
+}
 template <class V> TW_INLINE auto negative(V x) { return bits_as<SignedBits<V>>(x) < 0; }
 
 // a < b ? a : b and a > b ? a : b: b where one of them is a NaN.
@@ -171,6 +206,111 @@ template <class V> TW_INLINE V larger(V a, V b) {
   if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_max_ps(__m256(a), __m256(b)));
 #endif
   return select(a > b, a, b);
+}
+
+// The products of the low 32 bits of elements of 64.
+template <class V> TW_INLINE V low_product(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) return V(_mm512_mul_epu32(__m512i(a), __m512i(b)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32) return V(_mm256_mul_epu32(__m256i(a), __m256i(b)));
+#endif
+  return (a & 0xffffffffu) * (b & 0xffffffffu);
+}
+// The bytes of each element, summed.
+template <class V> TW_INLINE V sum_of_bytes(V x) {
+  constexpr bool kWide = kElementBytesOf<V> == 8;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64 && kWide)
+    return V(_mm512_sad_epu8(__m512i(x), _mm512_setzero_si512()));
+  if constexpr (sizeof(V) == 64)
+    return V(_mm512_madd_epi16(_mm512_maddubs_epi16(__m512i(x), _mm512_set1_epi8(1)),
+                               _mm512_set1_epi16(1)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32 && kWide)
+    return V(_mm256_sad_epu8(__m256i(x), _mm256_setzero_si256()));
+  if constexpr (sizeof(V) == 32)
+    return V(_mm256_madd_epi16(_mm256_maddubs_epi16(__m256i(x), _mm256_set1_epi8(1)),
+                               _mm256_set1_epi16(1)));
+#endif
+  return (x * (ElementOf<V>(~ElementOf<V>(0)) / 255)) >> (8 * (kElementBytesOf<V> - 1));
+}
+// Shifts by counts of their own, which give 0 beyond the width.
+template <class V> TW_INLINE V shifted_left(V x, V n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && kElementBytesOf<V> == 8)
+    return V(_mm512_sllv_epi64(__m512i(x), __m512i(n)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32 && kElementBytesOf<V> == 8)
+    return V(_mm256_sllv_epi64(__m256i(x), __m256i(n)));
+#endif
+  constexpr uint32_t kBits = 8 * kElementBytesOf<V>;
+  return select(n < kBits, V(x << (n & (kBits - 1))), splat<V>(0));
+}
+template <class V> TW_INLINE V shifted_right(V x, V n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && kElementBytesOf<V> == 8)
+    return V(_mm512_srlv_epi64(__m512i(x), __m512i(n)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32 && kElementBytesOf<V> == 8)
+    return V(_mm256_srlv_epi64(__m256i(x), __m256i(n)));
+#endif
+  constexpr uint32_t kBits = 8 * kElementBytesOf<V>;
+  return select(n < kBits, V(x >> (n & (kBits - 1))), splat<V>(0));
+}
+// table[index] of each lane.
+template <class V> TW_INLINE V looked_up(const uint32_t (&table)[4], V index) {
+  if constexpr (!kIsVector<V>) {
+    return table[index];
+  } else {
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32)
+      return V(_mm256_permutevar8x32_epi32(
+          _mm256_setr_epi32(int(table[0]), int(table[1]), int(table[2]), int(table[3]), 0, 0, 0, 0),
+          __m256i(index)));
+#endif
+    V d;
+    for (size_t i = 0; i < LikeOf<V>::kCount; ++i) d[i] = table[index[i]];
+    return d;
+  }
+}
+// Bytes of each 16 from the sixteen of `table`, or of the vector itself when it is the table.
+#if defined(__AVX2__)
+template <class V> TW_INLINE V shuffled_bytes(V table, V index) {
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64) return V(_mm512_shuffle_epi8(__m512i(table), __m512i(index)));
+#endif
+  if constexpr (sizeof(V) == 32) return V(_mm256_shuffle_epi8(__m256i(table), __m256i(index)));
+}
+template <class V> inline constexpr bool kShufflesBytes = sizeof(V) == kVectorBytes;
+#else
+template <class V> V shuffled_bytes(V table, V index);
+template <class V> inline constexpr bool kShufflesBytes = false;
+#endif
+// Sixteen bytes, again and again.
+template <class V> TW_INLINE V repeated(const uint8_t (&bytes)[16]) {
+  struct Sixteen {
+    uint8_t bytes[16];
+  };
+  struct All {
+    Sixteen part[sizeof(V) / 16];
+  } all;
+  for (Sixteen& part : all.part)
+    for (size_t i = 0; i < 16; ++i) part.bytes[i] = bytes[i];
+  return bits_as<V>(all);
+}
+
+// A predicate beside operands of type T, and 1 where it holds.
+template <class T> using PredicateOf = std::conditional_t<kIsVector<T>, Like<T, int32_t>, bool>;
+template <class T, class P> TW_INLINE T one_where(P p) {
+  if constexpr (kIsVector<T>)
+    return T(convert<std::make_signed_t<ElementOf<T>>>(p) & 1);
+  else
+    return T(p);
 }
 
 // The lanes that a comparison's result leaves out.
