@@ -4,6 +4,7 @@
 // ...) use them.
 #include <bit>
 #include <cmath>
+#include <mutex>
 
 #include "emu/cta.h"
 #include "emu/machine_handlers.h"
@@ -83,6 +84,42 @@ template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, uint64_t,
                                 std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
 
+// The host's address of a lane's operand; nullptr where it is misaligned or out of bounds.
+struct AtomicPlace {
+  bool narrow, one_address;
+  uint64_t address(const Op* op, const char* frame, uint32_t lane) const {
+    const uint32_t slot = one_address ? 0 : lane;
+    return narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] +
+                                      uint32_t(op->imm)))
+                  : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
+  }
+};
+template <uint32_t kBytes>
+uint8_t* atomic_operand(const Op* op, Warp* warp, const MachineOperands& o, bool narrow,
+                        uint64_t address, uint32_t lane) {
+  SiteCache& cache = warp->sites[op->site];
+  if ((address & (kBytes - 1)) != 0) return nullptr;
+  if (o.space == AccessSpace::shared)
+    return address + kBytes <= warp->shared_bytes ? warp->shared + address : nullptr;
+  if (!narrow && address - cache.low <= cache.span)
+    return reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
+  if (narrow || in_shared_window(address) || in_local_window(address))
+    return lane_pointer(warp, o.space, address, kBytes, lane);
+  return locate(warp, op->site, address, kBytes)
+             ? reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias))
+             : nullptr;
+}
+const Op* atomic_fault(const Op* op, char* frame, Warp* warp, const MachineOperands& o,
+                       Element element, uint8_t elements = 1) {
+  MemoryKey key;
+  key.store = key.masked = true;
+  key.space = o.space;
+  key.element = element;
+  key.elements = elements;
+  key.form = o.uniform & 1 ? AddressForm::uniform : AddressForm::lanes;
+  return access_fault(op, frame, warp, key);
+}
+
 template <uint8_t kOperation, class T> struct Atomic {
   static constexpr Element kElement = sizeof(T) == 8   ? Element::b64
                                       : sizeof(T) == 4 ? Element::b32
@@ -118,37 +155,15 @@ template <uint8_t kOperation, class T> struct Atomic {
   static const Op* run(TW_HANDLER_ARGS) {
     const auto& o = *static_cast<const MachineOperands*>(op->extra);
     const bool narrow = o.space == AccessSpace::shared || o.space == AccessSpace::local;
-    const bool one_address = o.uniform & 1;
-    SiteCache& cache = warp->sites[op->site];
+    const AtomicPlace place{narrow, (o.uniform & 1) != 0};
     // The host's atomics on shared memory go on beside a launch whose CTAs run one at a time.
     const bool exclusive =
         narrow || (warp->cta->state.exclusive && o.mods[isa::Field::scope] != isa::kScopeSys);
     for (uint32_t left = warp->active; left != 0; left &= left - 1) {
-      uint32_t lane = uint32_t(__builtin_ctz(left));
-      uint32_t slot = one_address ? 0 : lane;
-      uint64_t address =
-          narrow ? uint64_t(uint32_t(reinterpret_cast<const uint32_t*>(frame + op->a)[slot] +
-                                     uint32_t(op->imm)))
-                 : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
-      uint8_t* at = nullptr;
-      if ((address & (sizeof(T) - 1)) == 0) {
-        if (o.space == AccessSpace::shared)
-          at = address + sizeof(T) <= warp->shared_bytes ? warp->shared + address : nullptr;
-        else if (!narrow && address - cache.low <= cache.span)
-          at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
-        else if (narrow || in_shared_window(address) || in_local_window(address))
-          at = lane_pointer(warp, o.space, address, sizeof(T), lane);
-        else if (locate(warp, op->site, address, sizeof(T)))
-          at = reinterpret_cast<uint8_t*>(address + uint64_t(cache.bias));
-      }
-      if (at == nullptr) {
-        MemoryKey key;
-        key.store = key.masked = true;
-        key.space = o.space;
-        key.element = kElement;
-        key.form = one_address ? AddressForm::uniform : AddressForm::lanes;
-        return access_fault(op, frame, warp, key);
-      }
+      const auto lane = uint32_t(__builtin_ctz(left));
+      const uint64_t address = place.address(op, frame, lane);
+      uint8_t* at = atomic_operand<sizeof(T)>(op, warp, o, narrow, address, lane);
+      if (at == nullptr) return atomic_fault(op, frame, warp, o, kElement);
       auto value = [&](uint32_t i) {
         return std::bit_cast<T>(
             reinterpret_cast<const Bits<T>*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane]);
@@ -157,6 +172,63 @@ template <uint8_t kOperation, class T> struct Atomic {
       T old = read_modify_write(at, value(1), o.sources > 2 ? value(2) : T{}, exclusive, global);
       if (o.d[0] != kNoSlot)
         reinterpret_cast<Bits<T>*>(frame + o.d[0])[lane] = std::bit_cast<Bits<T>>(old);
+    }
+    TW_NEXT;
+  }
+};
+
+// Sixteen bytes, exchanged or compared and exchanged. Sources: the address, and each value as two halves.
+struct Wide {
+  uint64_t low, high;
+  bool operator==(const Wide&) const = default;
+};
+// *at == expected ? *at = next : expected = *at, as one access.
+bool exchange_wide(Wide* at, Wide& expected, Wide next) {
+#if defined(__x86_64__)
+  bool equal;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(equal), "+m"(*at), "+a"(expected.low), "+d"(expected.high)
+               : "b"(next.low), "c"(next.high)
+               : "memory");
+  return equal;
+#else
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (*at == expected) {
+    *at = next;
+    return true;
+  }
+  expected = *at;
+  return false;
+#endif
+}
+template <uint8_t kOperation> struct AtomicWide {
+  static const Op* run(TW_HANDLER_ARGS) {
+    const auto& o = *static_cast<const MachineOperands*>(op->extra);
+    const bool narrow = o.space == AccessSpace::shared || o.space == AccessSpace::local;
+    const AtomicPlace place{narrow, (o.uniform & 1) != 0};
+    for (uint32_t left = warp->active; left != 0; left &= left - 1) {
+      const auto lane = uint32_t(__builtin_ctz(left));
+      const uint64_t address = place.address(op, frame, lane);
+      uint8_t* at = atomic_operand<16>(op, warp, o, narrow, address, lane);
+      // What the host has placed elsewhere (registered memory) may not be aligned as the address is.
+      if (at == nullptr || (reinterpret_cast<uint64_t>(at) & 15) != 0)
+        return atomic_fault(op, frame, warp, o, Element::b64, 2);
+      auto word = [&](uint32_t i) {
+        return reinterpret_cast<const uint64_t*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane];
+      };
+      const Wide given{word(1), word(2)};
+      auto* memory = reinterpret_cast<Wide*>(at);
+      Wide old = kOperation == isa::kOpCas ? given : *memory;
+      if constexpr (kOperation == isa::kOpCas) {
+        exchange_wide(memory, old, {word(3), word(4)});
+      } else {
+        while (!exchange_wide(memory, old, given)) {
+        }
+      }
+      for (uint32_t half = 0; half < 2; ++half)
+        if (o.d[half] != kNoSlot)
+          reinterpret_cast<uint64_t*>(frame + o.d[half])[lane] = half == 0 ? old.low : old.high;
     }
     TW_NEXT;
   }
@@ -197,6 +269,10 @@ Handler atomic_handler(uint8_t operation, Type type) {
     case Type::u64:
     case Type::b64: return integer_handler<uint64_t>(operation);
     case Type::s64: return integer_handler<int64_t>(operation);
+    case Type::b128:
+      return operation == isa::kOpCas    ? AtomicWide<isa::kOpCas>::run
+             : operation == isa::kOpExch ? AtomicWide<isa::kOpExch>::run
+                                         : nullptr;
     case Type::b16: return operation == isa::kOpCas ? Atomic<isa::kOpCas, uint16_t>::run : nullptr;
     case Type::f32: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, float>::run : nullptr;
     case Type::f64: return operation == isa::kOpAdd ? Atomic<isa::kOpAdd, double>::run : nullptr;

@@ -4,6 +4,7 @@
 // fused row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -203,6 +204,9 @@ class Emitter {
     return Unit{};
   }
 
+  bool result_used(const Ir& ir) const {
+    return std::any_of(ir.d, ir.d + ir.destinations, [&](uint32_t d) { return uses_[d] > 0; });
+  }
   void machine(const Ir& ir, Op& op) {
     auto operands = std::make_shared<MachineOperands>();
     for (uint32_t i = 0; i < ir.destinations; ++i) operands->d[i] = offset(ir.d[i]);
@@ -221,13 +225,12 @@ class Emitter {
     if (static_cast<Builtin>(ir.builtin) != Builtin::atomic) return;
     p_.schedule_dependent = true;
     op.run = atomic_handler(ir.mods[isa::Field::operation], ir.type);
-    bool result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
     bool floating = ir.type == isa::Type::f32 || ir.type == isa::Type::f64 ||
                     ir.type == isa::Type::f16 || ir.type == isa::Type::f16x2 ||
                     ir.type == isa::Type::bf16 || ir.type == isa::Type::bf16x2;
     uint8_t operation = ir.mods[isa::Field::operation];
     if (ir.space != AccessSpace::shared &&
-        (result_used || floating || operation == isa::kOpExch || operation == isa::kOpCas ||
+        (result_used(ir) || floating || operation == isa::kOpExch || operation == isa::kOpCas ||
          operation == isa::kOpInc || operation == isa::kOpDec))
       p_.order_dependent = true;
   }
@@ -398,7 +401,7 @@ class Emitter {
     if (kind == AccessKind::atomic) {
       if (site->ordering == isa::kWeak) site->ordering = isa::kRelaxed;
       if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
-      site->result_used = ir.destinations > 0 && uses_[ir.d[0]] > 0;
+      site->result_used = result_used(ir);
     }
     site->group = group_of(ir, *site);
     bool follows = false;  // what is copied from local memory: no filter sees that
@@ -484,11 +487,14 @@ class Emitter {
     const uint32_t bytes = ptx::type_bytes(ir.type);
     MemoryKey key;
     key.space = ir.space;
-    key.element = bytes == 8 ? Element::b64 : bytes == 4 ? Element::b32 : Element::b16;
-    key.uniform_value = ir.sources > 1 && scalar(ir.s[1]);
+    key.element = bytes >= 8 ? Element::b64 : bytes == 4 ? Element::b32 : Element::b16;
+    key.elements = bytes == 16 ? 2 : 1;
+    // Of sixteen bytes, halves of which one is the same for the warp count as changing.
+    key.uniform_value = ir.sources > 1 && scalar(ir.s[1]) && (key.elements == 1 || scalar(ir.s[2]));
     observe_access(ir, op, AccessKind::atomic, key);
     Op& observe = out_->back();
     if (ir.sources > 1) observe.d = offset(ir.s[1]);
+    if (key.elements == 2) observe.b = offset(ir.s[2]);
   }
 
   void observe_sync(const Ir& ir, const Op& op) {

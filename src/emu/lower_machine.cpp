@@ -69,7 +69,8 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::barrier_red_popc: return barrier_reduce(f, in, match);
     case Machine::atom:
     case Machine::atom_float:
-    case Machine::atom_cas: return atomic(f, in, match, true);
+    case Machine::atom_cas:
+    case Machine::atom_wide: return atomic(f, in, match, true);
     case Machine::red:
     case Machine::red_float: return atomic(f, in, match, false);
     case Machine::atom_vector:
@@ -351,18 +352,34 @@ Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Matc
   if (!p.ok()) return p.error();
   if (p->kernel_parameter) return error_at(in, "kernel parameters cannot be written");
   uint8_t bytes = register_bytes(match.type);
+  const bool wide = match.type == Type::b128;
   std::vector<Source> sources{p->address};
   for (size_t i = 0; i < values; ++i) {
-    Result<Source> v = source(f, in, in.operands[first + 1 + i], bytes, match.type);
+    const Operand& given = in.operands[first + 1 + i];
+    if (wide) {
+      if (!is_wide(f, given))
+        return error_at(in, fmt::format("'{}' takes .b128 registers", in.spelling()));
+      for (const uint32_t half : halves(f, given.reg)) sources.push_back(reg(half));
+      continue;
+    }
+    Result<Source> v = source(f, in, given, bytes, match.type);
     if (!v.ok()) return v.error();
     sources.push_back(*v);
   }
   Destination out;
   out.reg = result;
+  uint32_t upper = kNoReg;  // half of a wide result
   if (with_result && in.operands[0].kind != OperandKind::sink) {
-    Result<Destination> d = destination(f, in, in.operands[0], bytes, is_signed(match.type));
-    if (!d.ok()) return d.error();
-    out = *d;
+    if (wide) {
+      if (!is_wide(f, in.operands[0]))
+        return error_at(in, fmt::format("'{}' takes .b128 registers", in.spelling()));
+      const std::array<uint32_t, 2> to = halves(f, in.operands[0].reg);
+      out.reg = to[0], upper = to[1];
+    } else {
+      Result<Destination> d = destination(f, in, in.operands[0], bytes, is_signed(match.type));
+      if (!d.ok()) return d.error();
+      out = *d;
+    }
   }
   auto make = [&]() -> Status {
     Ir& ir = append(IrKind::machine);
@@ -374,6 +391,7 @@ Status Lowering::atomic(Instance& f, const ptx::Instruction& in, const isa::Matc
     ir.offset = p->offset;
     for (const Source& s : sources) ir.s[ir.sources++] = s;
     if (out.reg != kNoReg) ir.d[ir.destinations++] = out.reg;
+    if (upper != kNoReg) ir.d[ir.destinations++] = upper;
     return Unit{};
   };
   Status s = guard_ != kNoReg ? guarded(in, make) : make();

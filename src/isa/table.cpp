@@ -131,6 +131,8 @@ constexpr Word kWords[] = {
     {"xor", "atomop", Field::operation, kOpXor},
     {"exch", "atomop", Field::operation, kOpExch},
     {"cas", "casop", Field::operation, kOpCas},
+    {"exch", "atomwide", Field::operation, kOpExch},
+    {"cas", "atomwide", Field::operation, kOpCas},
     {"inc", "atomop", Field::operation, kOpInc},
     {"dec", "atomop", Field::operation, kOpDec},
     {"and", "redop", Field::operation, kOpAnd},

@@ -617,6 +617,30 @@ void wide_cases(Cases& cases) {
                     split,
                 slot.outside);
     }
+  for (const char* space : {"global", "shared"})
+    for (const bool generic : {false, true}) {
+      const Slot slot = slot_in(space, generic);
+      const std::string dot = generic ? "" : std::string(".") + space,
+                        note = generic ? std::string(" ") + space : "";
+      // Even lanes find what they expect, odd ones do not; a result is what was there.
+      const std::string before =
+          slot.inside + wide + fmt::format("st{}.v2.b64 [%p], {{%w0, 77}};\n", dot) +
+          ".reg .b128 %old;\n.reg .b64 %high;\nselp.b64 %high, 78, 77, %odd;\n"
+          "mov.b128 %other, {%w0, %high};\n";
+      const std::string after =
+          ".reg .b64 %a, %b;\nmov.b128 {%a, %b}, %old;\nadd.u64 %a, %a, %b;\n" + joined_words(dot) +
+          join("%a");
+      cases.add(fmt::format("atom{}.cas.b128{}", dot, note), two,
+                before + fmt::format("atom{}.cas.b128 %old, [%p], %other, %wide;\n", dot) + after,
+                slot.outside);
+      cases.add(fmt::format("atom.relaxed.cta{}.exch.b128{}", dot, note), two,
+                before +
+                    fmt::format("mov.b128 %old, %other;\n@%odd atom.relaxed.cta{}.exch.b128 %old, "
+                                "[%p], %wide;\n",
+                                dot) +
+                    after,
+                slot.outside);
+    }
   cases.add("mov.v2.b32", two,
             ".reg .b32 %a, %b;\ncvt.u32.u64 %a, %w0;\ncvt.u32.u64 %b, %w1;\nmov.v2.b32 {%a, %b}, "
             "{%b, %a};\nmov.b64 %r, {%a, %b};\n");
