@@ -4,7 +4,8 @@
 #                                       are not supported
 #   cmake -DTABLE=... -DOUT=... -P RuntimeTable.cmake   writes docs/runtime.md (target `runtime_doc`)
 #
-# Tested by tests/e2e: every call of the table is exported, and docs/runtime.md is up to date.
+# Tested by tests/e2e: every call of the table is exported, every declaration of the toolkit's header is in the
+# table, and docs/runtime.md is up to date.
 
 function(tilewright_runtime_rows table rows)
   file(STRINGS ${table} lines REGEX "^[^#]")

@@ -3,6 +3,22 @@
 #include "cudart/api.h"
 #include "cudart/copy.h"
 
+namespace tw::cudart {
+
+cudaError_t symbol_address(Context& context, const void* symbol, size_t bytes, size_t offset,
+                           void*& address) {
+  const Variable* variable = symbol ? Runtime::get().registry.variable(symbol) : nullptr;
+  if (variable == nullptr) return cudaErrorInvalidSymbol;
+  emu::Allocation allocation;
+  if (const cudaError_t error = context.variable(*variable, allocation); error != cudaSuccess)
+    return error;
+  if (offset > allocation.bytes || bytes > allocation.bytes - offset) return cudaErrorInvalidValue;
+  address = reinterpret_cast<void*>(allocation.address + offset);
+  return cudaSuccess;
+}
+
+}  // namespace tw::cudart
+
 using namespace tw::cudart;
 
 namespace {
@@ -40,6 +56,17 @@ cudaError_t copy_3d(const cudaMemcpy3DParms* p, cudaStream_t stream, Waiting wai
   });
 }
 
+// Devices share one address space: where a copy goes, its addresses tell.
+cudaError_t copy_3d_peer(const cudaMemcpy3DPeerParms* p, cudaStream_t stream, Waiting waiting) {
+  if (p == nullptr) return note(cudaErrorInvalidValue);
+  cudaMemcpy3DParms same{};
+  same.srcArray = p->srcArray, same.srcPos = p->srcPos, same.srcPtr = p->srcPtr;
+  same.dstArray = p->dstArray, same.dstPos = p->dstPos, same.dstPtr = p->dstPtr;
+  same.extent = p->extent;
+  same.kind = cudaMemcpyDefault;
+  return copy_3d(&same, stream, waiting);
+}
+
 cudaError_t fill_linear(void* to, int value, size_t bytes, cudaStream_t stream, Waiting waiting) {
   return with_stream(stream, [&](Context&, Stream& s) {
     return fill({to, bytes, bytes}, value, {bytes}, s, waiting);
@@ -61,19 +88,6 @@ cudaError_t fill_3d(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_
     return fill({to.ptr, to.pitch, to.pitch * to.ysize}, value,
                 {extent.width, extent.height, extent.depth}, s, waiting);
   });
-}
-
-// The address of `bytes` bytes at `offset` in a variable.
-cudaError_t symbol_address(Context& context, const void* symbol, size_t bytes, size_t offset,
-                           void*& address) {
-  const Variable* variable = symbol ? Runtime::get().registry.variable(symbol) : nullptr;
-  if (variable == nullptr) return cudaErrorInvalidSymbol;
-  tw::emu::Allocation allocation;
-  if (const cudaError_t error = context.variable(*variable, allocation); error != cudaSuccess)
-    return error;
-  if (offset > allocation.bytes || bytes > allocation.bytes - offset) return cudaErrorInvalidValue;
-  address = reinterpret_cast<void*>(allocation.address + offset);
-  return cudaSuccess;
 }
 
 cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset,
@@ -159,6 +173,45 @@ TW_CUDA_EXPORT cudaError_t cudaMemcpy3D_ptds(const cudaMemcpy3DParms* p) {
 TW_CUDA_EXPORT cudaError_t cudaMemcpy3DAsync_ptsz(const cudaMemcpy3DParms* p, cudaStream_t s) {
   return copy_3d(p, per_thread(s), kAsync);
 }
+
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) {
+  return copy_3d_peer(p, nullptr, kSync);
+}
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t s) {
+  return copy_3d_peer(p, s, kAsync);
+}
+TW_CUDA_EXPORT cudaError_t cudaMemcpy3DPeer_ptds(const cudaMemcpy3DPeerParms* p) {
+  return copy_3d_peer(p, cudaStreamPerThread, kSync);
+}
+TW_CUDA_EXPORT cudaError_t cudaMemcpy3DPeerAsync_ptsz(const cudaMemcpy3DPeerParms* p,
+                                                      cudaStream_t s) {
+  return copy_3d_peer(p, per_thread(s), kAsync);
+}
+
+namespace tw::cudart {
+
+// Copies in no order among themselves, after what the stream holds. The attributes are hints.
+cudaError_t copy_batch(void* const* to, const void* const* from, const size_t* bytes, size_t count,
+                       const cudaMemcpyAttributes* attributes, const size_t* first,
+                       size_t attribute_count, size_t* failed, cudaStream_t stream) {
+  if (failed) *failed = SIZE_MAX;
+  return with_stream(stream, [&](Context&, Stream& s) -> cudaError_t {
+    if (s.legacy || to == nullptr || from == nullptr || bytes == nullptr || count == 0 ||
+        attributes == nullptr || first == nullptr || attribute_count == 0 ||
+        attribute_count > count || first[0] != 0)
+      return cudaErrorInvalidValue;
+    for (size_t i = 0; i < count; i++)
+      if (const cudaError_t error = copy({to[i], bytes[i], bytes[i]}, {from[i], bytes[i], bytes[i]},
+                                         {bytes[i]}, cudaMemcpyDefault, s, Waiting::asynchronous);
+          error != cudaSuccess) {
+        if (failed) *failed = i;
+        return error;
+      }
+    return cudaSuccess;
+  });
+}
+
+}  // namespace tw::cudart
 
 // A memset of the default stream returns before it is done; nobody can tell, for every access is
 // ordered after it.

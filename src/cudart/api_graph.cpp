@@ -119,16 +119,6 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNo
   });
 }
 
-// body(GraphNode&) for a node of one type.
-template <class Body>
-cudaError_t with_node(cudaGraphNode_t handle, cudaGraphNodeType type, Body&& body) {
-  return with_context([&](Context& context) -> cudaError_t {
-    GraphNode* node = node_of(handle);
-    if (node == nullptr || node->type != type) return cudaErrorInvalidValue;
-    return body(context, *node);
-  });
-}
-
 bool depends(const GraphNode* from, const GraphNode* on) {
   if (from == on) return true;
   return std::any_of(from->needs.begin(), from->needs.end(),
@@ -145,8 +135,6 @@ void give_nodes(const std::vector<const GraphNode*>& nodes, cudaGraphNode_t* out
   }
 }
 
-constexpr size_t kEdgeBytes = 8;  // sizeof(cudaGraphEdgeData)
-
 }  // namespace
 
 cudaError_t graph_add_dependencies(cudaGraph_t handle, const cudaGraphNode_t* from,
@@ -154,9 +142,7 @@ cudaError_t graph_add_dependencies(cudaGraph_t handle, const cudaGraphNode_t* fr
   return guarded([&]() -> cudaError_t {
     const std::shared_ptr<Graph> graph = find_graph(handle);
     if (!graph || (count != 0 && (from == nullptr || to == nullptr))) return cudaErrorInvalidValue;
-    for (size_t i = 0; edges != nullptr && i < count * kEdgeBytes; i++)
-      if (static_cast<const uint8_t*>(edges)[i] != 0)
-        return cudaErrorNotSupported;  // programmatic dependencies
+    if (!plain_edges(edges, count)) return cudaErrorNotSupported;  // programmatic dependencies
     for (size_t i = 0; i < count; i++) {
       GraphNode *a = node_of(from[i]), *b = node_of(to[i]);
       if (a == nullptr || b == nullptr || a->graph != graph.get() || b->graph != graph.get() ||

@@ -42,18 +42,6 @@ bool allocate_memory(const GraphExec& exec) {
   return true;
 }
 
-// body(Context&, Step&): the step of a node, of one type.
-template <class Body>
-cudaError_t with_step(cudaGraphExec_t handle, cudaGraphNode_t node, cudaGraphNodeType type,
-                      Body&& body) {
-  return with_context([&](Context& context) -> cudaError_t {
-    const std::shared_ptr<GraphExec> exec = find_exec(handle);
-    GraphExec::Step* step = exec ? exec->find(node_of(node)) : nullptr;
-    if (step == nullptr || step->type != type) return cudaErrorInvalidValue;
-    return body(context, *step);
-  });
-}
-
 cudaError_t end_capture(Stream& stream, cudaGraph_t* out) {
   if (!stream.capture) return cudaErrorIllegalState;
   const std::shared_ptr<Capture> capture = stream.capture;
@@ -72,6 +60,32 @@ cudaError_t end_capture(Stream& stream, cudaGraph_t* out) {
   return error;
 }
 
+// Nodes of the capture's graph, none twice. Programmatic dependencies are refused.
+cudaError_t read_nodes(const Graph& graph, const cudaGraphNode_t* nodes, const void* edges,
+                       size_t count, std::vector<GraphNode*>& read) {
+  if (count != 0 && nodes == nullptr) return cudaErrorInvalidValue;
+  if (!plain_edges(edges, count)) return cudaErrorNotSupported;
+  for (size_t i = 0; i < count; i++) {
+    GraphNode* node = node_of(nodes[i]);
+    if (node == nullptr || node->graph != &graph) return cudaErrorInvalidValue;
+    if (std::find(read.begin(), read.end(), node) == read.end()) read.push_back(node);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t begin_capture(Stream& stream, std::shared_ptr<Graph> graph,
+                          std::vector<GraphNode*> leaves) {
+  if (stream.legacy) return cudaErrorStreamCaptureUnsupported;
+  if (stream.capture) return cudaErrorIllegalState;
+  static std::atomic<uint64_t> next{1};
+  stream.capture = std::make_shared<Capture>();
+  stream.capture->graph = std::move(graph);
+  stream.capture->origin = &stream;
+  stream.capture->id = next++;
+  stream.leaves = std::move(leaves);
+  return cudaSuccess;
+}
+
 }  // namespace
 
 cudaError_t stream_capture_info(cudaStream_t handle, cudaStreamCaptureStatus* status,
@@ -88,6 +102,22 @@ cudaError_t stream_capture_info(cudaStream_t handle, cudaStreamCaptureStatus* st
     if (nodes) *nodes = reinterpret_cast<const cudaGraphNode_t*>(stream.leaves.data());
     if (edges) *edges = nullptr;
     if (count) *count = stream.leaves.size();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t stream_update_dependencies(cudaStream_t handle, const cudaGraphNode_t* nodes,
+                                       const void* edges, size_t count, unsigned flags) {
+  return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
+    if (!stream.capture) return cudaErrorIllegalState;
+    if (flags != cudaStreamAddCaptureDependencies && flags != cudaStreamSetCaptureDependencies)
+      return cudaErrorInvalidValue;
+    std::vector<GraphNode*> leaves;
+    if (flags == cudaStreamAddCaptureDependencies) leaves = stream.leaves;
+    if (const cudaError_t error = read_nodes(*stream.capture->graph, nodes, edges, count, leaves);
+        error != cudaSuccess)
+      return error;
+    stream.leaves = std::move(leaves);
     return cudaSuccess;
   });
 }
@@ -144,7 +174,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream_handle) 
       if (step.enabled)
         if (const cudaError_t error = submit(stream, step.command); error != cudaSuccess)
           return error;
-    return cudaSuccess;
+    if (exec->references.empty()) return cudaSuccess;
+    return submit(stream, {.work = [kept = exec->references] { return cudaSuccess; }});
   });
 }
 TW_CUDA_EXPORT cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t s) {
@@ -241,19 +272,35 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t handle, cudaGraphNode_t node
 // ---- capture ------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
-  return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
-    if (stream.legacy) return cudaErrorStreamCaptureUnsupported;
-    if (stream.capture) return cudaErrorIllegalState;
-    static std::atomic<uint64_t> next{1};
-    stream.capture = std::make_shared<Capture>();
-    stream.capture->origin = &stream;
-    stream.capture->id = next++;
-    stream.leaves.clear();
-    return cudaSuccess;
+  return with_stream(handle, [](Context&, Stream& stream) {
+    return begin_capture(stream, std::make_shared<Graph>(), {});
   });
 }
 TW_CUDA_EXPORT cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t s, cudaStreamCaptureMode mode) {
   return cudaStreamBeginCapture(per_thread(s), mode);
+}
+
+// What is captured goes into a graph that there is, after the nodes named.
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph_handle,
+                                          const cudaGraphNode_t* needs,
+                                          const cudaGraphEdgeData* edges, size_t count,
+                                          cudaStreamCaptureMode) {
+  return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
+    const std::shared_ptr<Graph> graph = find_graph(graph_handle);
+    if (!graph) return cudaErrorInvalidValue;
+    std::vector<GraphNode*> leaves;
+    if (const cudaError_t error = read_nodes(*graph, needs, edges, count, leaves);
+        error != cudaSuccess)
+      return error;
+    return begin_capture(stream, graph, std::move(leaves));
+  });
+}
+TW_CUDA_EXPORT cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t s, cudaGraph_t graph,
+                                                              const cudaGraphNode_t* needs,
+                                                              const cudaGraphEdgeData* edges,
+                                                              size_t count,
+                                                              cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCaptureToGraph(per_thread(s), graph, needs, edges, count, mode);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {

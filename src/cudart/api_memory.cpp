@@ -4,6 +4,7 @@
 #include "cudart/api.h"
 #include "cudart/graph_memory.h"
 #include "cudart/host_observer.h"
+#include "cudart/memory_advice.h"
 
 using namespace tw::cudart;
 using tw::emu::Allocation;
@@ -74,7 +75,9 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   return with_context([&](Context& context) -> cudaError_t {
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return cudaErrorInvalidValue;
-    return allocate(context, pointer, bytes, AllocationKind::managed);
+    const cudaError_t error = allocate(context, pointer, bytes, AllocationKind::managed);
+    if (error == cudaSuccess) forget_advice(reinterpret_cast<uint64_t>(*pointer), bytes);
+    return error;
   });
 }
 

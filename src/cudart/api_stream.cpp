@@ -138,11 +138,45 @@ TW_CUDA_EXPORT cudaError_t cudaStreamGetDevice_ptsz(cudaStream_t s, int* device)
   return cudaStreamGetDevice(per_thread(s), device);
 }
 
-// Stream attributes are hints (L2 windows, synchronisation policy): accepted, without effect here.
-cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaLaunchAttributeID,
+// Stream attributes are hints (L2 windows, synchronisation policy): kept, without effect here. The
+// priority can be read, too.
+cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaLaunchAttributeID id,
                                    const cudaLaunchAttributeValue* value) {
-  return with_stream(
-      handle, [&](Context&, Stream&) { return value ? cudaSuccess : cudaErrorInvalidValue; });
+  return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
+    if (value == nullptr) return cudaErrorInvalidValue;
+    stream.attributes[int(id)] = *value;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaLaunchAttributeID id,
+                                   cudaLaunchAttributeValue* value) {
+  return with_stream(handle, [&](Context&, Stream& stream) -> cudaError_t {
+    if (value == nullptr) return cudaErrorInvalidValue;
+    const auto place = stream.attributes.find(int(id));
+    if (place != stream.attributes.end()) {
+      *value = place->second;
+      return cudaSuccess;
+    }
+    *value = {};
+    if (id == cudaLaunchAttributePriority) value->priority = stream.priority;
+    if (id == cudaLaunchAttributeSynchronizationPolicy) value->syncPolicy = cudaSyncPolicyAuto;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return with_stream(to, [&](Context& context, Stream& stream) -> cudaError_t {
+    const std::shared_ptr<Stream> source = Runtime::get().stream(from, context);
+    if (!source) return cudaErrorInvalidResourceHandle;
+    stream.attributes = source->attributes;
+    return cudaSuccess;
+  });
+}
+TW_CUDA_EXPORT cudaError_t cudaStreamGetAttribute_ptsz(cudaStream_t s, cudaLaunchAttributeID id,
+                                                       cudaLaunchAttributeValue* value) {
+  return cudaStreamGetAttribute(per_thread(s), id, value);
+}
+TW_CUDA_EXPORT cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t to, cudaStream_t from) {
+  return cudaStreamCopyAttributes(per_thread(to), per_thread(from));
 }
 TW_CUDA_EXPORT cudaError_t cudaStreamSetAttribute_ptsz(cudaStream_t s, cudaLaunchAttributeID id,
                                                        const cudaLaunchAttributeValue* value) {

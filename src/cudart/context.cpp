@@ -105,6 +105,7 @@ Context::Module& Context::module_of(Binary& binary) {
   // machine code only: what the kernels need of it the engine provides, or refuses by name.
   std::vector<const uint8_t*> containers = binary.objects;
   if (containers.empty()) containers.push_back(binary.container);
+  const bool library = !binary.text.empty();
   if (const auto with_ptx = std::stable_partition(
           containers.begin(), containers.end(),
           [&](const uint8_t* container) { return holds_ptx(container, arch); });
@@ -113,7 +114,10 @@ Context::Module& Context::module_of(Binary& binary) {
   std::vector<ptx::Module> objects;
   for (const uint8_t* container : containers) {
     std::string text, name;
-    module.error = extract_ptx(container, arch, text, name);
+    if (library)
+      text = binary.text, name = "library.ptx";
+    else
+      module.error = extract_ptx(container, arch, text, name);
     if (module.error != cudaSuccess) return module;
     Result<ptx::Module> parsed = ptx::parse(text, name);
     if (!parsed) {

@@ -29,6 +29,14 @@ cudaError_t copy(Side to, Side from, Extent extent, cudaMemcpyKind kind, Stream&
                  Waiting waiting);
 cudaError_t fill(Side to, int value, Extent extent, Stream& stream, Waiting waiting);
 
+// The address of `bytes` bytes at `offset` in a variable.
+cudaError_t symbol_address(Context& context, const void* symbol, size_t bytes, size_t offset,
+                           void*& address);
+// cudaMemcpyBatchAsync; CUDA 12 also tells which copy failed.
+cudaError_t copy_batch(void* const* to, const void* const* from, const size_t* bytes, size_t count,
+                       const cudaMemcpyAttributes* attributes, const size_t* first,
+                       size_t attribute_count, size_t* failed, cudaStream_t stream);
+
 // Checks the arguments and gives the work itself (for graph nodes). `pageable`: one side is
 // ordinary host memory.
 cudaError_t prepare_copy(Side to, Side from, Extent extent, cudaMemcpyKind kind,

@@ -19,6 +19,12 @@ cudaGraphNodeType type_of(Command::Kind kind) {
 
 }  // namespace
 
+void UserObject::release(UserObject* object, unsigned count) {
+  if (object->references.fetch_sub(count) != count) return;
+  object->destroy(object->pointer);
+  delete object;
+}
+
 GraphNode* Graph::add(cudaGraphNodeType type, std::vector<GraphNode*> needs) {
   auto node = std::make_unique<GraphNode>();
   node->type = type;
@@ -48,11 +54,13 @@ std::vector<GraphNode*> Graph::order() const {
 std::shared_ptr<Graph> Graph::clone(
     std::vector<std::pair<const GraphNode*, GraphNode*>>* copies) const {
   auto result = std::make_shared<Graph>();
+  result->references = references;
   std::unordered_map<const GraphNode*, GraphNode*> copy_of;
   for (const auto& node : nodes) {
     result->nodes.push_back(std::make_unique<GraphNode>(*node));
     GraphNode* copy = result->nodes.back().get();
     copy->graph = result.get();
+    copy->cloned_from = node.get();
     if (node->child) copy->child = node->child->clone();
     copy_of[node.get()] = copy;
     if (copies) copies->emplace_back(node.get(), copy);
@@ -65,6 +73,7 @@ std::shared_ptr<Graph> Graph::clone(
 bool GraphExec::build(const Graph& graph) {
   const std::vector<GraphNode*> ordered = graph.order();
   if (ordered.size() != graph.nodes.size()) return false;
+  references.insert(references.end(), graph.references.begin(), graph.references.end());
   for (const GraphNode* node : ordered) {
     if (node->child) {
       if (!build(*node->child)) return false;

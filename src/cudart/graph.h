@@ -10,6 +10,7 @@
 // Tested by tests/unit/cudart/api_test.cpp and tests/e2e/programs/graphs.cu.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,16 @@
 namespace tw::cudart {
 
 struct Graph;
+
+// cudaUserObjectCreate: something of the program that is destroyed with the last reference to it.
+struct UserObject {
+  void* pointer = nullptr;
+  cudaHostFn_t destroy = nullptr;
+  std::atomic<unsigned> references{0};
+  static void release(UserObject* object, unsigned count);
+};
+// What a graph holds of it; an executable graph shares that of the graph it was made from.
+using UserReferences = std::vector<std::shared_ptr<UserObject>>;
 
 struct GraphNode {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
@@ -32,10 +43,13 @@ struct GraphNode {
   cudaMemsetParams fill{};
   cudaMemcpy3DParms copy{};
   std::vector<void*> arguments;  // kernel: pointers into command.launch.parameters, made on demand
+  std::map<int, cudaLaunchAttributeValue> attributes{};  // kernel
+  const GraphNode* cloned_from = nullptr;
 };
 
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  UserReferences references;
 
   GraphNode* add(cudaGraphNodeType type, std::vector<GraphNode*> needs);
   // Every node after those it needs, otherwise in the order of creation; empty if there is a cycle.
@@ -56,6 +70,7 @@ struct GraphExec {
   };
   std::vector<Step> steps;
   unsigned long long flags = 0;
+  UserReferences references;
 
   // False if the graph has a cycle.
   bool build(const Graph& graph);

@@ -21,6 +21,27 @@ inline cudaGraphNode_t handle_of(const GraphNode* node) {
   return reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(node));
 }
 
+// body(Context&, GraphNode&) for a node of one type.
+template <class Body>
+cudaError_t with_node(cudaGraphNode_t handle, cudaGraphNodeType type, Body&& body) {
+  return with_context([&](Context& context) -> cudaError_t {
+    GraphNode* node = node_of(handle);
+    if (node == nullptr || node->type != type) return cudaErrorInvalidValue;
+    return body(context, *node);
+  });
+}
+// body(Context&, Step&): the step of a node, of one type.
+template <class Body>
+cudaError_t with_step(cudaGraphExec_t handle, cudaGraphNode_t node, cudaGraphNodeType type,
+                      Body&& body) {
+  return with_context([&](Context& context) -> cudaError_t {
+    const std::shared_ptr<GraphExec> exec = find_exec(handle);
+    GraphExec::Step* step = exec ? exec->find(node_of(node)) : nullptr;
+    if (step == nullptr || step->type != type) return cudaErrorInvalidValue;
+    return body(context, *step);
+  });
+}
+
 // Fills a node's command from the program's parameters.
 cudaError_t set_kernel(Context& context, const cudaKernelNodeParams* p, Command& command);
 cudaError_t set_copy(const cudaMemcpy3DParms* p, Command& command);

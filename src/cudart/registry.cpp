@@ -33,6 +33,14 @@ Binary* Registry::add_binary(const void* wrapper) {
   return binaries_.back().get();
 }
 
+Binary* Registry::add_library(std::string ptx) {
+  auto binary = std::make_unique<Binary>();
+  binary->text = std::move(ptx);
+  const std::lock_guard lock(mutex_);
+  binaries_.push_back(std::move(binary));
+  return binaries_.back().get();
+}
+
 void Registry::remove_binary(Binary* binary) {
   const std::lock_guard lock(mutex_);
   const auto place = std::find_if(binaries_.begin(), binaries_.end(),
@@ -48,12 +56,13 @@ void Registry::remove_binary(Binary* binary) {
   binaries_.erase(place);
 }
 
-void Registry::add_function(Binary* binary, const void* host, const char* name) {
+Function* Registry::add_function(Binary* binary, const void* host, const char* name) {
   const std::lock_guard lock(mutex_);
-  auto function = std::make_unique<Function>(Function{host, name, binary});
-  functions_[host] = function.get();
-  functions_[function.get()] = function.get();
-  binary->functions.push_back(std::move(function));
+  binary->functions.push_back(std::make_unique<Function>(Function{host, name, binary}));
+  Function* const function = binary->functions.back().get();
+  if (host != nullptr) functions_[host] = function;
+  functions_[function] = function;
+  return function;
 }
 
 void Registry::add_variable(Binary* binary, const void* host, void** managed_slot, const char* name,

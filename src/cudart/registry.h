@@ -35,6 +35,7 @@ struct Variable {
 
 struct Binary {
   const uint8_t* container = nullptr;  // nullptr: the registered wrapper was no fat binary
+  std::string text;                    // PTX that the program loaded (cudaLibraryLoadData)
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<std::unique_ptr<Variable>> variables;
   std::vector<const uint8_t*> objects;  // nvcc -rdc=true: one container an object, to be linked
@@ -46,8 +47,10 @@ class Registry {
  public:
   // `wrapper`: what __cudaRegisterFatBinary gets.
   Binary* add_binary(const void* wrapper);
+  Binary* add_library(std::string ptx);
   void remove_binary(Binary* binary);
-  void add_function(Binary* binary, const void* host, const char* name);
+  // `host`: nullptr for a kernel that only its Function* names.
+  Function* add_function(Binary* binary, const void* host, const char* name);
   void add_variable(Binary* binary, const void* host, void** managed_slot, const char* name,
                     uint64_t bytes);
 

@@ -73,7 +73,8 @@ struct Stream {
   uint64_t id = 0;
   unsigned flags = 0;  // cudaStreamNonBlocking
   int priority = 0;
-  bool legacy = false;                    // the legacy default stream of its device
+  std::map<int, cudaLaunchAttributeValue> attributes;  // hints that the program set
+  bool legacy = false;                                 // the legacy default stream of its device
   std::shared_ptr<Capture> capture;       // being captured: commands become nodes of a graph
   std::vector<struct GraphNode*> leaves;  // the nodes that the next one depends on
 

@@ -1,5 +1,6 @@
 // What only the CUDA 12 library has. See abi13.cpp.
 #include "cudart/api.h"
+#include "cudart/copy.h"
 #include "cudart/graph_calls.h"
 #include "cudart/memory_advice.h"
 #include "cudart/properties.h"
@@ -139,6 +140,64 @@ cudaError_t get_dependents_v2(cudaGraphNode_t node, cudaGraphNode_t* out, void* 
     TW_SYMBOL("cudaGraphNodeGetDependentNodes_v2");
 cudaError_t get_dependents_v2(cudaGraphNode_t node, cudaGraphNode_t* out, void* edges, size_t* n) {
   return graph_node_dependents(node, out, edges, n);
+}
+
+cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* needs, size_t n,
+                     cudaGraphNodeParams* p) TW_SYMBOL("cudaGraphAddNode");
+cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* needs, size_t n,
+                     cudaGraphNodeParams* p) {
+  return graph_add_node(out, g, needs, nullptr, n, p);
+}
+cudaError_t add_node_v2(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* needs,
+                        const void* edges, size_t n, cudaGraphNodeParams* p)
+    TW_SYMBOL("cudaGraphAddNode_v2");
+cudaError_t add_node_v2(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* needs,
+                        const void* edges, size_t n, cudaGraphNodeParams* p) {
+  return graph_add_node(out, g, needs, edges, n, p);
+}
+cudaError_t update_dependencies(cudaStream_t s, cudaGraphNode_t* nodes, size_t n, unsigned flags)
+    TW_SYMBOL("cudaStreamUpdateCaptureDependencies");
+cudaError_t update_dependencies(cudaStream_t s, cudaGraphNode_t* nodes, size_t n, unsigned flags) {
+  return stream_update_dependencies(s, nodes, nullptr, n, flags);
+}
+cudaError_t update_dependencies_ptsz(cudaStream_t s, cudaGraphNode_t* nodes, size_t n,
+                                     unsigned flags)
+    TW_SYMBOL("cudaStreamUpdateCaptureDependencies_ptsz");
+cudaError_t update_dependencies_ptsz(cudaStream_t s, cudaGraphNode_t* nodes, size_t n,
+                                     unsigned flags) {
+  return stream_update_dependencies(per_thread(s), nodes, nullptr, n, flags);
+}
+cudaError_t update_dependencies_v2(cudaStream_t s, cudaGraphNode_t* nodes, const void* edges,
+                                   size_t n, unsigned flags)
+    TW_SYMBOL("cudaStreamUpdateCaptureDependencies_v2");
+cudaError_t update_dependencies_v2(cudaStream_t s, cudaGraphNode_t* nodes, const void* edges,
+                                   size_t n, unsigned flags) {
+  return stream_update_dependencies(s, nodes, edges, n, flags);
+}
+cudaError_t update_dependencies_v2_ptsz(cudaStream_t s, cudaGraphNode_t* nodes, const void* edges,
+                                        size_t n, unsigned flags)
+    TW_SYMBOL("cudaStreamUpdateCaptureDependencies_v2_ptsz");
+cudaError_t update_dependencies_v2_ptsz(cudaStream_t s, cudaGraphNode_t* nodes, const void* edges,
+                                        size_t n, unsigned flags) {
+  return stream_update_dependencies(per_thread(s), nodes, edges, n, flags);
+}
+
+cudaError_t memcpy_batch(void** to, void** from, size_t* bytes, size_t n,
+                         cudaMemcpyAttributes* attributes, size_t* first, size_t m, size_t* failed,
+                         cudaStream_t s) TW_SYMBOL("cudaMemcpyBatchAsync");
+cudaError_t memcpy_batch(void** to, void** from, size_t* bytes, size_t n,
+                         cudaMemcpyAttributes* attributes, size_t* first, size_t m, size_t* failed,
+                         cudaStream_t s) {
+  return copy_batch(to, from, bytes, n, attributes, first, m, failed, s);
+}
+cudaError_t memcpy_batch_ptsz(void** to, void** from, size_t* bytes, size_t n,
+                              cudaMemcpyAttributes* attributes, size_t* first, size_t m,
+                              size_t* failed, cudaStream_t s)
+    TW_SYMBOL("cudaMemcpyBatchAsync_ptsz");
+cudaError_t memcpy_batch_ptsz(void** to, void** from, size_t* bytes, size_t n,
+                              cudaMemcpyAttributes* attributes, size_t* first, size_t m,
+                              size_t* failed, cudaStream_t s) {
+  return copy_batch(to, from, bytes, n, attributes, first, m, failed, per_thread(s));
 }
 
 cudaError_t capture_info(cudaStream_t s, cudaStreamCaptureStatus* status, unsigned long long* id)
