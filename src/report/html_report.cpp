@@ -104,8 +104,9 @@ std::string summary(const ProfileReport& report) {
                         percent(k.occupancy.fraction()));
     html += number_cell(k.tflops) + number_cell(flop_per_byte(k, "DRAM")) +
             beside(k.sectors, k.ideal_sectors) + beside(k.wavefronts, k.ideal_wavefronts);
-    html += fmt::format("<td class=\"n\">{}</td><td>{}</td><td class=\"shape\">{}</td></tr>\n",
-                        k.launches, escape(k.grid), escape(k.block));
+    html += fmt::format(
+        "<td class=\"n\">{}</td><td class=\"grid\">{}</td><td class=\"shape\">{}</td></tr>\n",
+        k.launches, escape(k.grid), escape(k.block));
   }
   return html + "</tbody></table>\n";
 }

@@ -160,7 +160,7 @@ std::string profile_text(const Profile& profile);
 std::string profile_json(const Profile& profile);
 std::string profile_html(const Profile& profile);  // html_report.h's page
 
-inline constexpr int kProfileSchema = 1;
+inline constexpr int kProfileSchema = 2;
 
 // "3 grids, largest 32 x 32 x 1"; "32 x 32 x 1" where all are the same.
 std::string grid_text(const KernelProfile& kernel);

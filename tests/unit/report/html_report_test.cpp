@@ -75,8 +75,9 @@ TEST(HtmlReport, TheTableHasARowAKernel) {
               HasSubstr("<td class=\"n\">3.25</td><td class=\"n\">12.5</td>"
                         "<td class=\"n excess\" title=\"262 144 (131 072)\">262 k (131 k)</td>"
                         "<td class=\"n\" title=\"4 096 (4 096)\">4096 (4096)</td>"));
-  EXPECT_THAT(html, HasSubstr("<td class=\"n\">3</td><td>3 grids, largest 64 x 64 x 1</td>"
-                              "<td class=\"shape\">16 x 16 x 1</td></tr>"));
+  EXPECT_THAT(html,
+              HasSubstr("<td class=\"n\">3</td><td class=\"grid\">3 grids, largest 64 x 64 x 1</td>"
+                        "<td class=\"shape\">16 x 16 x 1</td></tr>"));
 }
 
 TEST(HtmlReport, OpensWithTheVerdict) {
