@@ -120,6 +120,7 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
       return Unit{};
     case Machine::prefetch:
     case Machine::prefetchu:
+    case Machine::prefetch_bulk:
     case Machine::pmevent:
     case Machine::griddepcontrol: return Unit{};  // hints: no effect on results
     case Machine::lop3_test: return lop3_test(f, in, match);

@@ -392,6 +392,7 @@ void barrier_cases(Cases& cases) {
                            "prefetch.L1 [%p]",
                            "prefetch.global.L2::evict_last [%p]",
                            "prefetchu.L1 [%p]",
+                           "cp.async.bulk.prefetch.L2.global [%p], 16",
                            "griddepcontrol.launch_dependents",
                            "griddepcontrol.wait"})
     cases.add(form, {"b64"},
