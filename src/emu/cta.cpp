@@ -80,6 +80,7 @@ Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state
   threads = shape[0] * shape[1] * shape[2];
   uint32_t count = (threads + kLanes - 1) / kLanes;
   warps.resize(count);
+  spinning_.resize(count);
   frames = aligned_bytes(size_t(program.frame_bytes) * count);
   shared_bytes = state.shared_bytes;
   shared = aligned_bytes(shared_bytes);
@@ -114,6 +115,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
   choices_.state = state.schedule + number;
   observer = worker.observer;
   barriers.fill({});
+  lanes_wait_ = false;
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
   for (uint32_t w = 0; w < warps.size(); ++w) {
     Warp& warp = warps[w];
@@ -124,6 +126,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
     warp.state = WarpState::ready;
     warp.split = false;
     warp.path_count = 0;
+    got_on(warp);
     warp.worker = &worker;
     warp.sites = worker.sites.data();
     for (Join& j : warp.joins) j.live = false;
@@ -163,6 +166,7 @@ CtaState Cta::run(Worker& worker) {
       warp.sites = worker.sites.data();
       warp.fuel = state.fuel;
       if (state.schedule != 0) warp.fuel = int32_t(1 + choices_.below(uint32_t(state.fuel)));
+      const uint64_t fuel = uint64_t(warp.fuel);
       if (warp.pc == nullptr) {
         warp.pc = next_path(warp);
         if (warp.pc == nullptr) continue;
@@ -172,6 +176,7 @@ CtaState Cta::run(Worker& worker) {
       if (warp.state == WarpState::yielded) {
         yielded = true;
         rotate(warp);
+        note_yield(warp, fuel);
       } else if (warp.state == WarpState::done) {
         warp.pc = nullptr;
       }
@@ -185,7 +190,7 @@ CtaState Cta::run(Worker& worker) {
     if (!yielded) {
       // Lanes of a warp wait for others of it that stand at a barrier: on a GPU they would not.
       bool again = false;
-      for (Warp& warp : warps) again = go_on_past_join(warp) || again;
+      for (Warp& warp : warps) again = go_on_past_join(warp, false) || again;
       if (again) continue;
       return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
     }
@@ -193,6 +198,56 @@ CtaState Cta::run(Worker& worker) {
       if (warp.state == WarpState::yielded) warp.state = WarpState::ready;
     return CtaState::yielded;
   }
+}
+
+// ---- lanes that may have to be let go ----
+
+namespace {
+bool runs(const Warp& warp) {
+  return warp.state == WarpState::ready || warp.state == WarpState::yielded;
+}
+}  // namespace
+
+void Cta::got_on(const Warp& warp) {
+  Spinning& s = spinning_[warp.index];
+  s.repeats = 0;
+  s.fuel = 0;
+  if (!s.states.empty()) s.states.clear();
+}
+
+void Cta::note_yield(const Warp& warp, uint64_t fuel) {
+  constexpr size_t kStates = 4096;  // a longer round than this is left to the patience
+  if (!lanes_wait_ && tw::emu::lanes_wait(warp)) lanes_wait_ = true;
+  if (!lanes_wait_ && !state.lanes_wait) return;
+  Spinning& s = spinning_[warp.index];
+  s.fuel += fuel;
+  if (s.states.size() >= kStates) s.states.clear();
+  s.repeats = s.states.insert(hash_state(warp)).second ? 0 : s.repeats + 1;
+}
+
+bool Cta::repeats(const Warp& warp) const {
+  constexpr uint32_t kRepeats = 8;
+  return spinning_[warp.index].repeats >= kRepeats;
+}
+
+bool Cta::stuck() const {
+  for (const Warp& warp : warps)
+    if (runs(warp) && !repeats(warp) && spinning_[warp.index].fuel < state.patience) return false;
+  return true;
+}
+
+bool Cta::impatient() const {
+  for (const Warp& warp : warps)
+    if (runs(warp) && !repeats(warp)) return true;
+  return false;
+}
+
+bool Cta::let_lanes_go() {
+  bool any = false;
+  for (Warp& warp : warps) {
+    if (runs(warp) ? let_spinning_go(warp) : go_on_past_join(warp, true)) got_on(warp), any = true;
+  }
+  return any;
 }
 
 bool Cta::arrive(uint32_t id, uint32_t required, uint32_t count) {
@@ -214,12 +269,14 @@ void Cta::release(uint32_t id) {
   for (Warp& warp : warps) {
     if (warp.state == WarpState::barrier && warp.path_count == 0 && warp.barrier == id) {
       warp.state = WarpState::ready;
+      got_on(warp);
       continue;
     }
     for (uint32_t i = 0; i < warp.path_count; ++i) {
       Path& path = warp.paths[i];
       if (path.state != PathState::barrier || path.barrier != id) continue;
       path.state = PathState::ready;
+      got_on(warp);
       if (warp.state == WarpState::barrier) {
         warp.state = WarpState::ready;
         warp.pc = nullptr;  // run() picks a path

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "emu/device.h"
@@ -47,7 +48,10 @@ struct LaunchState {
       uniforms;               // offset -> value: constants, grid size, ...
   uint64_t shared_bytes = 0;  // static and dynamic
   uint64_t parameter_address = 0;
-  int32_t fuel = 0;       // backward branches before a warp yields
+  int32_t fuel = 0;  // backward branches before a warp yields
+  // Lanes of some warp wait for others that spin: from then on warps note their states.
+  bool lanes_wait = false;
+  uint64_t patience = 0;  // backward branches before a warp counts as one that gets nowhere
   uint64_t schedule = 0;  // seed of the interleaving; 0: by number
   std::mutex printf_mutex;
   std::atomic<bool> stop{false};
@@ -69,6 +73,13 @@ struct Worker {
   Fault fault;
 };
 
+// Of a warp while lanes may have to be let go (paths.cpp).
+struct Spinning {
+  std::unordered_set<uint64_t> states;  // in which it has yielded, hashed
+  uint32_t repeats = 0;                 // how often in a row it has yielded in one of them
+  uint64_t fuel = 0;                    // used since it got on for certain
+};
+
 enum class CtaState : uint8_t { yielded, done, faulted };
 
 struct AlignedFree {
@@ -83,6 +94,12 @@ struct Cta {
   void begin(uint64_t linear, Worker& worker);  // CTA number `linear` of the grid
   CtaState run(Worker& worker);                 // until it ends, faults, or every warp has yielded
   std::string describe(uint32_t warp) const;    // where a warp stands
+  // After a run that yielded: no warp gets on by itself.
+  bool stuck() const;
+  bool impatient() const;  // some of them for having run so long only
+  // Lanes that wait at joins for those go on without them, in every warp that has such.
+  bool let_lanes_go();  // false: there are none
+  bool lanes_wait() const { return lanes_wait_; }
 
   // Called by handlers.
   bool arrive(uint32_t barrier, uint32_t required,
@@ -105,6 +122,11 @@ struct Cta {
 
  private:
   Choices choices_;
+  bool lanes_wait_ = false;         // as LaunchState::lanes_wait, here
+  std::vector<Spinning> spinning_;  // by warp
+  void note_yield(const Warp& warp, uint64_t fuel);
+  void got_on(const Warp& warp);
+  bool repeats(const Warp& warp) const;
   void release(uint32_t barrier);
   bool fault_deadlock(Worker& worker);
 };
@@ -120,9 +142,15 @@ const Op* diverge(const Op* op, Warp& warp, uint32_t taken);
 void park(Warp& warp, const Op* pc, PathState path_state);
 // After the fuel has run out: lets another path of the warp run if there is one.
 void rotate(Warp& warp);
+// Lanes wait at a join, and what they do when let go may be what the others spin for.
+bool lanes_wait(const Warp& warp);
+// They go on without the others; false if there are none.
+bool let_spinning_go(Warp& warp);
+// Everything that a warp's next steps depend on, besides memory that others share with it.
+uint64_t hash_state(const Warp& warp);
 // Nothing else can run: lanes that wait at a join for lanes at a barrier go on. False if there are
-// none.
-bool go_on_past_join(Warp& warp);
+// none. `spinning`: some other warp spins; then only lanes whose doings may end that.
+bool go_on_past_join(Warp& warp, bool spinning);
 // Code of a block for a mask.
 const Op* block_code(const Warp& warp, uint32_t block, uint32_t mask);
 

@@ -41,6 +41,7 @@ class Emitter {
     }
     p_.observed = d_.options.observed;
     p_.blocks.resize(d_.blocks.size());
+    for (uint32_t b = 0; b < d_.blocks.size(); ++b) p_.blocks[b].acts = d_.blocks[b].acts;
     for (uint32_t b = 0; b < d_.blocks.size(); ++b)
       for (uint32_t i = d_.blocks[b].begin; i < d_.blocks[b].end; ++i)
         if (p_.blocks[b].sites.empty() || p_.blocks[b].sites.back() != d_.code[i].site)

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "emu/ir.h"
+#include "emu/machine_handlers.h"
 
 namespace tw::emu {
 namespace {
@@ -86,6 +87,74 @@ void post_dominators(std::vector<IrBlock>& blocks, const std::vector<bool>& may_
   for (uint32_t b = 0; b < n; ++b) blocks[b].post_dominator = idom[b] == n ? kNoBlock : idom[b];
 }
 
+// What an instruction is to a lane of the warp that spins until another lane has done something.
+enum class Effect : uint8_t {
+  none,   // nothing that it could see
+  act,    // perhaps what it waits for
+  stops,  // goes no further before that lane has come, too
+};
+
+Effect effect_of(const Ir& ir) {
+  auto is = [&](uint32_t source, uint64_t value) {
+    return source < ir.sources && ir.s[source].constant && uint32_t(ir.s[source].value) == value;
+  };
+  const Effect all_threads = is(1, 0) && ir.guard == kNoReg ? Effect::stops : Effect::act;
+  switch (ir.kind) {
+    case IrKind::lane:
+    case IrKind::load:
+    case IrKind::branch:
+    case IrKind::nop: return Effect::none;
+    case IrKind::store: return ir.space == AccessSpace::local ? Effect::none : Effect::act;
+    case IrKind::exit: return Effect::act;  // barriers no longer wait for the lane
+    case IrKind::barrier: return all_threads;
+    case IrKind::machine: break;
+  }
+  switch (static_cast<Builtin>(ir.builtin)) {
+    case Builtin::barrier_red: return all_threads;
+    case Builtin::warp_sync:
+      return is(0, kFullMask) && ir.guard == kNoReg ? Effect::stops : Effect::act;
+    case Builtin::barrier_red_result:
+    case Builtin::active_mask:
+    case Builtin::is_space:
+    case Builtin::mbarrier_wait:
+    case Builtin::mbarrier_pending:
+    case Builtin::async_commit:
+    case Builtin::async_wait:
+    case Builtin::nanosleep:
+    case Builtin::fence:
+    case Builtin::clock32:
+    case Builtin::clock64:
+    case Builtin::global_timer: return Effect::none;
+    case Builtin::shuffle:
+      return ir.sources == 4 && is(3, kFullMask) && ir.guard == kNoReg ? Effect::stops
+                                                                       : Effect::act;
+    case Builtin::vote:
+    case Builtin::match:
+    case Builtin::redux:
+      return ir.sources == 2 && is(1, kFullMask) && ir.guard == kNoReg ? Effect::stops
+                                                                       : Effect::act;
+    default: return Effect::act;
+  }
+}
+
+// Block::acts.
+void find_acts(Decoding& d) {
+  std::vector<Effect> own(d.blocks.size(), Effect::none);
+  for (uint32_t b = 0; b < d.blocks.size(); ++b)
+    for (uint32_t i = d.blocks[b].begin; i < d.blocks[b].end && own[b] == Effect::none; ++i)
+      own[b] = effect_of(d.code[i]);
+  for (uint32_t b = 0; b < d.blocks.size(); ++b) d.blocks[b].acts = own[b] == Effect::act;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t b = uint32_t(d.blocks.size()); b-- > 0;) {
+      IrBlock& block = d.blocks[b];
+      if (block.acts || own[b] == Effect::stops) continue;
+      for (uint32_t s : block.successors) block.acts = block.acts || d.blocks[s].acts;
+      changed = changed || block.acts;
+    }
+  }
+}
+
 }  // namespace
 
 void build_flow(Decoding& d) {
@@ -155,6 +224,7 @@ void build_flow(Decoding& d) {
   for (uint32_t b = 0; b < d.blocks.size(); ++b)
     may_exit[b] = d.code[d.blocks[b].end - 1].kind == IrKind::exit;
   post_dominators(d.blocks, may_exit);
+  find_acts(d);
 }
 
 }  // namespace tw::emu

@@ -11,6 +11,10 @@ namespace {
 
 constexpr int32_t kFuel = 1 << 13;            // backward branches before a warp yields
 constexpr int32_t kFuelInterleaved = 1 << 8;  // less where warps wait for one another
+// Backward branches before a warp whose registers change counts as one that gets nowhere, and how
+// many when one of the launch's has been helped by letting lanes of it go.
+constexpr uint64_t kPatience = 1 << 24;
+constexpr uint64_t kPatienceNext = 1 << 16;
 constexpr auto kSlice =
     std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
 constexpr uint64_t kMaxResident = 4096;
@@ -34,6 +38,7 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
   if (program.schedule_dependent && device.options().schedule != 0)
     choices_.state = state_.schedule = uint64_t(device.options().schedule) << 32 | (launch.id + 1);
   state_.fuel = program.order_dependent ? kFuelInterleaved : kFuel;
+  state_.patience = kPatience;
   state_.uniforms = {program.constants.begin(), program.constants.end()};
   auto set = [&](uint32_t slot, uint64_t value) { state_.uniforms.push_back({slot * 8, value}); };
   set(kNctaidX, launch.grid.x), set(kNctaidY, launch.grid.y), set(kNctaidZ, launch.grid.z);
@@ -134,8 +139,11 @@ void GridRunImpl::run_parallel() {
       if (number >= ctas_ || state_.stop.load(std::memory_order_relaxed)) break;
       cta.begin(number, worker);
       CtaState s;
-      do s = cta.run(worker);
-      while (s == CtaState::yielded && !state_.stop.load(std::memory_order_relaxed));
+      for (;;) {
+        s = cta.run(worker);
+        if (s != CtaState::yielded || state_.stop.load(std::memory_order_relaxed)) break;
+        if (cta.lanes_wait() && cta.stuck()) cta.let_lanes_go();
+      }
       if (s == CtaState::faulted) record(worker);
       if (s != CtaState::done) break;
       progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
@@ -191,7 +199,16 @@ GridRun::State GridRunImpl::run_interleaved() {
         progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
         spare_.push_back(std::move(cta));
         break;
-      case CtaState::yielded: resident_.push_back(std::move(cta)); break;
+      case CtaState::yielded:
+        if (cta->lanes_wait()) state_.lanes_wait = true;
+        if (state_.lanes_wait) {
+          stuck_ = cta->stuck() ? stuck_ + 1 : 0;
+          if (stuck_ > resident_.size() && !(waiting() && resident_.size() + 1 < resident_limit_))
+            if (const bool impatient = cta->impatient(); cta->let_lanes_go() && impatient)
+              state_.patience = kPatienceNext;
+        }
+        resident_.push_back(std::move(cta));
+        break;
       case CtaState::faulted:
         lists.unlock();
         record(worker_);

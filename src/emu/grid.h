@@ -54,6 +54,7 @@ class GridRunImpl final : public GridRun {
   Choices choices_;
   std::vector<uint64_t> ahead_;  // chosen interleavings: numbers of CTAs that may be next
   std::deque<std::unique_ptr<Cta>> resident_;
+  uint64_t stuck_ = 0;  // how many turns in a row ended with a CTA that gets nowhere
   std::vector<std::unique_ptr<Cta>> spare_;
   mutable std::mutex running_mutex_;
   std::vector<const Cta*> running_;

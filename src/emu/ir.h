@@ -104,6 +104,7 @@ struct IrBlock {
   uint32_t post_dominator = kNoBlock;  // kNoBlock: the kernel's end
   bool divergent = false;  // may run with part of the lanes that reach the kernel's start
   bool join = false;       // some divergent branch meets again here
+  bool acts = false;       // see Block::acts
 };
 
 struct Decoding {

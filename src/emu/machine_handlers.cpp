@@ -215,22 +215,20 @@ const Op* nanosleep_hint(TW_HANDLER_ARGS) {
   return nullptr;
 }
 
-template <class T> void write_uniform(const Op* op, char* frame, T value) {
-  *reinterpret_cast<T*>(frame + op->d) = value;
-}
-
 uint64_t nanoseconds() {
   return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
                       std::chrono::steady_clock::now().time_since_epoch())
                       .count());
 }
 
-const Op* clock32(TW_HANDLER_ARGS) {
-  write_uniform<uint32_t>(op, frame, uint32_t(nanoseconds()));
-  TW_NEXT;
-}
-const Op* clock64(TW_HANDLER_ARGS) {
-  write_uniform<uint64_t>(op, frame, nanoseconds());
+// The same for all lanes; but their registers differ where some of them read it later than others.
+template <class T, bool kUniform> const Op* read_clock(TW_HANDLER_ARGS) {
+  T* to = reinterpret_cast<T*>(frame + op->d);
+  const T value = T(nanoseconds());
+  if (kUniform)
+    *to = value;
+  else
+    for (uint32_t left = warp->active; left != 0; left &= left - 1) to[__builtin_ctz(left)] = value;
   TW_NEXT;
 }
 
@@ -251,15 +249,17 @@ const Op* restore_mask(TW_HANDLER_ARGS) {
 
 }  // namespace
 
-Handler builtin_handler(Builtin builtin, bool, bool) {
+Handler builtin_handler(Builtin builtin, bool, bool uniform) {
   switch (builtin) {
     case Builtin::barrier_sync: return barrier_sync;
     case Builtin::warp_sync: return warp_sync;
     case Builtin::fence: return fence;
     case Builtin::trap: return trap;
-    case Builtin::clock32: return clock32;
+    case Builtin::clock32:
+      return uniform ? read_clock<uint32_t, true> : read_clock<uint32_t, false>;
     case Builtin::clock64:
-    case Builtin::global_timer: return clock64;
+    case Builtin::global_timer:
+      return uniform ? read_clock<uint64_t, true> : read_clock<uint64_t, false>;
     case Builtin::skip_unless: return skip_unless;
     case Builtin::restore_mask: return restore_mask;
     case Builtin::barrier_arrive: return barrier_arrive;

@@ -2,11 +2,17 @@
 // branch's post-dominator, where a Join waits for all of them. That is the convergence people
 // expect; forward progress (Volta and later) asks for more: lanes that spin until diverged lanes of
 // the same warp do something must not keep those waiting. So when the running path has used up its
-// fuel, another path gets its turn, and if there is only one because the rest waits at a join, the
-// waiting lanes are let go.
+// fuel, another path gets its turn, and lanes that wait at a join are let go in the end.
 //
 // From then on the warp is "split": convergent code runs more than once, and each path keeps its
-// own copy of the warp-uniform registers.
+// own copy of the warp-uniform registers. Counters and the checkers see that, so it must not happen
+// to lanes that merely wait for a long loop. They are let go when
+// - they may do something that others see before they wait for the spinning lanes once more, at a
+//   barrier or a shuffle (Block::acts); and
+// - the CTA, and where CTAs are interleaved every resident one, is stuck: its warps wait at
+//   barriers, are done, or spin. A warp spins when it yields again and again in states that it has
+//   been in before: all its registers are the same. A loop that ends by itself never does that.
+//   Loops that wait and change registers (count, read the clock) take kPatience (grid.cpp).
 #include <cstdlib>
 #include <cstring>
 
@@ -123,11 +129,16 @@ const Op* diverge(const Op* op, Warp& warp, uint32_t taken) {
 
 namespace {
 
+uint32_t waiting_at(const Warp& warp, const Join& join) {
+  return join.live ? join.arrived & ~warp.exited : 0;
+}
+
 // Lanes that wait at a join for other lanes become a path that goes on without them.
-bool let_go(Warp& warp) {
+// `spinning`: the others spin, and do not wait at a barrier.
+bool let_go(Warp& warp, bool spinning) {
   for (Join& join : warp.joins) {
-    uint32_t waiting = join.arrived & ~warp.exited;
-    if (!join.live || waiting == 0) continue;
+    const uint32_t waiting = waiting_at(warp, join);
+    if (waiting == 0 || (spinning && !warp.cta->program.blocks[join.block].acts)) continue;
     if (!warp.split) {
       warp.split = true;
       for (uint32_t i = 0; i < warp.path_count; ++i)
@@ -148,14 +159,14 @@ bool let_go(Warp& warp) {
 
 }  // namespace
 
-bool go_on_past_join(Warp& warp) {
+bool go_on_past_join(Warp& warp, bool spinning) {
   if (warp.state != WarpState::barrier) return false;
   if (warp.path_count == 0) {
     // The only path waits as the warp itself: make it one of several.
     park(warp, warp.pc, PathState::barrier);
     warp.paths[0].barrier = warp.barrier;
   }
-  if (!let_go(warp)) {
+  if (!let_go(warp, spinning)) {
     if (warp.path_count == 1 && !warp.split) {
       warp.active = warp.paths[0].mask;
       warp.path_count = 0;
@@ -170,7 +181,6 @@ bool go_on_past_join(Warp& warp) {
 void rotate(Warp& warp) {
   uint32_t others = 0;
   for (uint32_t i = 0; i < warp.path_count; ++i) others += warp.paths[i].state == PathState::ready;
-  if (others == 0 && let_go(warp)) ++others;
   if (others == 0) return;
   // The running path goes to the end of the line; the one that has waited longest is next.
   park(warp, warp.pc, PathState::ready);
@@ -179,6 +189,52 @@ void rotate(Warp& warp) {
     warp.pc = take(warp, i);
     return;
   }
+}
+
+bool lanes_wait(const Warp& warp) {
+  for (const Join& join : warp.joins)
+    if (waiting_at(warp, join) != 0 && warp.cta->program.blocks[join.block].acts) return true;
+  return false;
+}
+
+bool let_spinning_go(Warp& warp) {
+  if (!let_go(warp, true)) return false;
+  rotate(warp);
+  return true;
+}
+
+uint64_t hash_state(const Warp& warp) {
+  uint64_t h = 0x9e3779b97f4a7c15ull;
+  auto add = [&h](uint64_t v) {
+    h = (h ^ v) * 0xbf58476d1ce4e5b9ull;
+    h ^= h >> 29;
+  };
+  auto add_bytes = [&](const char* p, size_t bytes) {  // four sums, so that none waits for another
+    uint64_t sums[4] = {1, 2, 3, 4};
+    size_t i = 0;
+    for (; i + 32 <= bytes; i += 32)
+      for (size_t k = 0; k < 4; ++k) {
+        uint64_t v;
+        std::memcpy(&v, p + i + 8 * k, 8);
+        sums[k] = (sums[k] ^ v) * 0x94d049bb133111ebull;
+        sums[k] ^= sums[k] >> 31;
+      }
+    for (uint64_t sum : sums) add(sum);
+    for (; i < bytes; ++i) add(uint8_t(p[i]));
+  };
+  const Cta& cta = *warp.cta;
+  const size_t local = cta.local_bytes * kLanes;
+  add(reinterpret_cast<uintptr_t>(warp.pc)), add(warp.active), add(warp.exited);
+  add_bytes(warp.frame, cta.program.frame_bytes);
+  add_bytes(cta.local.get() + local * warp.index, local);
+  for (uint32_t i = 0; i < warp.path_count; ++i) {
+    const Path& path = warp.paths[i];
+    add(reinterpret_cast<uintptr_t>(path.pc)), add(path.mask), add(uint64_t(path.state));
+    if (path.uniforms != nullptr)
+      add_bytes(reinterpret_cast<const char*>(path.uniforms),
+                cta.program.private_end - cta.program.private_begin);
+  }
+  return h;
 }
 
 }  // namespace tw::emu

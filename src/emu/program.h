@@ -66,7 +66,9 @@ struct Site {
 
 struct Block {
   uint32_t full = 0, masked = 0;  // first Op
-  std::vector<uint32_t> sites;    // of its instructions, each once, in order
+  // From here on lanes may do something that others see before they wait for all of their CTA or warp.
+  bool acts = false;
+  std::vector<uint32_t> sites;  // of its instructions, each once, in order
 };
 
 struct RowFilter;  // observer.h

@@ -163,6 +163,127 @@ TEST(Engine, ASpinLockInsideAWarpMakesProgress) {
   EXPECT_EQ(r.read<uint32_t>(in, 2)[1], 64u);
 }
 
+// Lane 0 loops for long, the others wait: however long that takes, all go on together.
+TEST(Engine, LanesWaitForALongLoop) {
+  for (const char* load : {"ld.global.u32", "ld.volatile.global.u32"}) {
+    for (uint32_t schedule : {0, 1}) {
+      KernelRunner r(1, schedule);
+      ASSERT_TRUE(r.load(kPrologue + R"(
+    ld.param.u64 %rd1, [in];
+    setp.ne.u32 %p1, %tid32, 0;
+    @%p1 bra MEET;
+    mov.u32 %r1, 0;
+  LOOP:
+    )" + load + R"( %r2, [%rd1];
+    add.u32 %r1, %r1, %r2;
+    setp.lt.u32 %p2, %r1, 100000;
+    @%p2 bra LOOP;
+  MEET:
+    st.global.u32 [%out], %tid32;
+    activemask.b32 %value;
+  )" + kEpilogue)
+                      .ok());
+      uint64_t out = r.buffer(std::vector<uint32_t>(64)), in = r.buffer(std::vector<uint32_t>{1});
+      Fault f = r.run({1, 1, 1}, {64, 1, 1}, {out, in});
+      ASSERT_EQ(f.kind, FaultKind::none) << f.message;
+      EXPECT_THAT(r.read<uint32_t>(out, 64), Each(0xffffffffu)) << load << " " << schedule;
+    }
+  }
+}
+
+// Lane 0 waits for a store that the others make where lanes meet again; then for one that they
+// make behind a barrier. The first they are let go for, the second they could not make on a GPU.
+TEST(Engine, LanesAreLetGoForWhatTheyCanDo) {
+  for (const char* count : {"", "add.u32 %r4, %r4, 1;"}) {
+    KernelRunner r;
+    ASSERT_TRUE(r.load(kPrologue + R"(
+    ld.param.u64 %rd1, [in];
+    mov.u32 %r4, 0;
+    setp.ne.u32 %p1, %tid32, 0;
+    @%p1 bra MEET;
+  SPIN:
+    )" + count + R"(
+    ld.volatile.global.u32 %r1, [%rd1];
+    setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra SPIN;
+  MEET:
+    st.volatile.global.u32 [%rd1], 1;
+    bar.sync 0;
+    activemask.b32 %value;
+  )" + kEpilogue)
+                    .ok());
+    uint64_t out = r.buffer(std::vector<uint32_t>(32)), in = r.buffer(std::vector<uint32_t>(1));
+    Fault f = r.run({1, 1, 1}, {32, 1, 1}, {out, in});
+    ASSERT_EQ(f.kind, FaultKind::none) << f.message;
+  }
+}
+
+// A lock with a time-out: lanes leave the loop one by one, each with the time at which it did.
+TEST(Engine, LanesThatLeaveALoopOneByOneKeepTheirClock) {
+  KernelRunner r;
+  ASSERT_TRUE(r.load(kPrologue + R"(
+    .reg .b64 %first, %now;
+    ld.param.u64 %rd1, [in];
+    mov.u64 %first, %clock64;
+  SPIN:
+    mov.u64 %now, %clock64;
+    atom.global.cas.b32 %r1, [%rd1], 0, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    setp.ge.s64 %p2, %now, %first;
+    and.pred %p3, %p1, %p2;
+    @%p3 bra SPIN;
+    mov.u32 %value, %r1;
+    setp.lt.s64 %p2, %now, %first;
+    @%p2 mov.u32 %value, 7;
+    membar.gl;
+    atom.global.exch.b32 %r3, [%rd1], 0;
+  )" + kEpilogue)
+                  .ok());
+  uint64_t out = r.buffer(std::vector<uint32_t>(64)), in = r.buffer(std::vector<uint32_t>(1));
+  Fault f = r.run({1, 1, 1}, {64, 1, 1}, {out, in});
+  ASSERT_EQ(f.kind, FaultKind::none) << f.message;
+  EXPECT_THAT(r.read<uint32_t>(out, 64), Each(0u));
+}
+
+// Thread 0 of each block waits for the other block, as in a grid-wide barrier, while the rest of
+// its warp waits for it: nobody needs to be let go.
+TEST(Engine, LanesWaitForALeaderThatWaitsForAnotherBlock) {
+  KernelRunner r;
+  ASSERT_TRUE(r.load(R"(.visible .entry k(.param .u64 out, .param .u64 in) {
+    .reg .b32 %r<9>; .reg .b64 %rd<8>; .reg .pred %p<5>;
+    ld.param.u64 %rd1, [in];
+    ld.param.u64 %rd2, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra MEET;
+    setp.eq.u32 %p2, %r2, 0;
+    @%p2 bra WAIT;
+    mov.u32 %r3, 0;
+  WORK:
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p3, %r3, 50000;
+    @%p3 bra WORK;
+    st.release.gpu.u32 [%rd1], 1;
+  WAIT:
+    ld.acquire.gpu.u32 %r4, [%rd1];
+    setp.eq.u32 %p4, %r4, 0;
+    @%p4 bra WAIT;
+  MEET:
+    activemask.b32 %r5;
+    mad.lo.u32 %r6, %r2, 32, %r1;
+    mul.wide.u32 %rd3, %r6, 4;
+    add.s64 %rd2, %rd2, %rd3;
+    st.global.u32 [%rd2], %r5;
+    ret;
+  })")
+                  .ok());
+  uint64_t out = r.buffer(std::vector<uint32_t>(64)), in = r.buffer(std::vector<uint32_t>(1));
+  Fault f = r.run({2, 1, 1}, {32, 1, 1}, {out, in});
+  ASSERT_EQ(f.kind, FaultKind::none) << f.message;
+  EXPECT_THAT(r.read<uint32_t>(out, 64), Each(0xffffffffu));
+}
+
 // Blocks that wait for a later block's flag: co-resident blocks are time-sliced.
 TEST(Engine, BlocksThatWaitForOneAnotherMakeProgress) {
   KernelRunner r;

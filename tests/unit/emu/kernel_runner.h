@@ -16,9 +16,10 @@ namespace tw::emu {
 
 class KernelRunner {
  public:
-  explicit KernelRunner(uint32_t threads = 1) {
+  explicit KernelRunner(uint32_t threads = 1, uint32_t schedule = 0) {
     DeviceOptions options;
     options.threads = threads;
+    options.schedule = schedule;
     options.memory_bytes = 256 << 20;
     options.on_printf = [this](std::string_view text) { printed += text; };
     model::DeviceSpec spec = *model::load_device_spec("h200");
