@@ -193,10 +193,55 @@ void Order::append(uint32_t object, Entry e) {
   o.log.push_back(std::move(e));
 }
 
+void Order::add_to(Chain& chain, uint32_t cta, bool wide, uint32_t bytes) {
+  chain.mixed = chain.mixed || (chain.bytes != 0 && chain.bytes != bytes);
+  if (chain.bytes == 0) chain.cta = cta;
+  chain.bytes = uint8_t(bytes);
+  chain.one_cta = chain.one_cta && chain.cta == cta;
+  chain.wide = chain.wide && wide;
+}
+
+bool Order::observed(const CtaOrder& c, uint32_t thread, uint64_t object, const Moment& m,
+                     bool read_modify_write) const {
+  const auto it = index_.find(object);
+  if (it == index_.end()) return false;
+  const Chain& chain = objects_[it->second].chain;
+  if (chain.mixed) return false;
+  // Of the chain, or before its start?
+  if (read_modify_write
+          ? chain.started && chain.modified_before
+          : !chain.started || m.cta != chain.first.cta || m.thread != chain.first.thread ||
+                m.epoch != chain.first.epoch || m.time != chain.first.time)
+    return false;
+  for (const Reader& r : objects_[it->second].readers) {
+    const bool strong = (chain.wide && r.wide) || (chain.one_cta && r.at.cta == chain.cta);
+    if (strong && ordered(c, thread, r.at)) return true;
+  }
+  return false;
+}
+
 void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool release, bool wide,
-                         bool read_modify_write) {
+                         bool read_modify_write, uint32_t bytes) {
   const uint32_t o = find(object);
-  if (!read_modify_write) objects_[o].base = uint32_t(objects_[o].log.size());
+  Chain& chain = objects_[o].chain;
+  objects_[o].readers.clear();
+  if (!read_modify_write) {
+    objects_[o].base = uint32_t(objects_[o].log.size());
+    const bool modified = chain.modified || chain.modified_before;
+    chain = Chain{};
+    chain.started = true;
+    chain.modified_before = modified;
+  }
+  chain.modified = chain.modified || read_modify_write;
+  add_to(chain, c.cta_, wide, bytes);
+  write_released(c, thread, o, release, wide);
+  if (read_modify_write)
+    objects_[o].readers.push_back({c.now(thread), wide});
+  else
+    objects_[o].chain.first = c.now(thread);
+}
+
+void Order::write_released(CtaOrder& c, uint32_t thread, uint32_t o, bool release, bool wide) {
   if (release) {
     const uint32_t time = ++c.times_[thread / 32];
     append(o, {{c.cta_, thread, c.epoch_, time}, wide, c.view(thread)});
@@ -210,8 +255,18 @@ void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool rel
     append(o, {{c.cta_, thread, f->epoch, f->time}, wide && f->wide, f->view});
 }
 
-void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquires, bool wide) {
+void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquires, bool wide,
+                        uint32_t bytes) {
+  constexpr size_t kReaders = 8;  // of one write; of more, the last ones
   const uint32_t o = find(object);
+  Chain& chain = objects_[o].chain;
+  chain.mixed = chain.mixed || (chain.bytes != 0 && chain.bytes != bytes);
+  auto& readers = objects_[o].readers;
+  std::erase_if(readers, [&](const Reader& r) {
+    return r.at.cta == c.cta_ && r.at.thread == thread && r.wide == wide;
+  });
+  if (readers.size() >= kReaders) readers.erase(readers.begin());
+  readers.push_back({c.now(thread), wide});
   const Acquired a{o, objects_[o].base, uint32_t(objects_[o].log.size()), wide};
   if (a.from >= a.to) return;
   if (acquires) {

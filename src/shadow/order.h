@@ -12,6 +12,12 @@
 // and ranges of the logs of synchronisation objects. Each release appends to its object's log; an
 // acquire notes how far it has read. Both are O(1), however many CTAs meet at one counter.
 //
+// Causality order is more than that in one point (PTX ISA, memory consistency model): a strong write
+// that a read has observed, directly or through a chain of read-modify-writes, each pair morally
+// strong, comes before whatever comes after that read. No release and no acquire is needed, and
+// nothing but the write itself is ordered: the block that has drawn the last ticket of a counter may
+// reset it by a plain store. Each object remembers who has read it since its last write (Chain).
+//
 // Limits: scope .cluster counts as .gpu; one order for all addresses (no proxies).
 // Tested by tests/unit/shadow/races_test.cpp.
 #pragma once
@@ -122,13 +128,20 @@ class Order {
   void clear();
   // A strong access to an object. `wide`: scope .gpu or more. `release`, `acquire`: the access's
   // own ordering; without them, fences before a write and after a read do the same.
+  // A read-modify-write is a read and then a write.
   void strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool release, bool wide,
-                    bool read_modify_write);
-  void strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquire, bool wide);
+                    bool read_modify_write, uint32_t bytes = 4);
+  void strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquire, bool wide,
+                   uint32_t bytes = 4);
   void fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide);
 
   // Whether what happened at `m` comes before what `thread` of `c` does now.
   bool ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const;
+  bool has(uint64_t object) const { return index_.contains(object); }
+  // Whether the strong write to the object at `m`, one of all so far, has been observed by something
+  // that comes before what `thread` of `c` does now.
+  bool observed(const CtaOrder& c, uint32_t thread, uint64_t object, const Moment& m,
+                bool read_modify_write) const;
   // What this CTA did is over for everyone who is still to come (its kernel has ended).
   void retire(uint32_t cta) {
     if (cta >= retired_.size()) retired_.resize(cta + 1);
@@ -148,7 +161,24 @@ class Order {
     bool wide;
     ViewPtr view;
   };
+  // The strong writes that a read of the object observes now: those since the last one that was no
+  // read-modify-write.
+  struct Chain {
+    uint32_t cta = 0;   // of all of them, if `one_cta`
+    uint8_t bytes = 0;  // of each; 0: none yet
+    bool one_cta = true, wide = true;
+    bool mixed = false;                              // sizes differ: they do not overlap completely
+    bool started = false;                            // by a write, at `first`
+    bool modified = false, modified_before = false;  // by read-modify-writes since, and before
+    Moment first;
+  };
+  struct Reader {
+    Moment at;
+    bool wide;
+  };
   struct Object {
+    Chain chain;
+    std::vector<Reader> readers;  // since the last write; it, if that was a read-modify-write
     std::vector<Entry> log;
     uint32_t base = 0;  // releases before this one have been overwritten
     std::unordered_map<uint32_t, std::vector<uint32_t>> by_cta;
@@ -157,6 +187,8 @@ class Order {
   uint32_t find(uint64_t object);
   void append(uint32_t object, Entry e);
   void acquire(CtaOrder& c, uint32_t thread, Acquired a);
+  void write_released(CtaOrder& c, uint32_t thread, uint32_t object, bool release, bool wide);
+  static void add_to(Chain& chain, uint32_t cta, bool wide, uint32_t bytes);
   static bool covers(const Entry& e, const Moment& m);
 
   std::unordered_map<uint64_t, uint32_t> index_;

@@ -72,11 +72,17 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
     return r.cta == x.order.cta() &&
            (r.warp * 32u + entry % 32 == thread || r.epoch < x.order.epoch());
   };
+  uint64_t at = begin;  // of the cell
   auto unordered = [&](uint32_t entry) {
     if (before(entry)) return false;
     const Record& r = x.records[entry / 32];
-    if (x.order.plain() && r.cta == x.order.cta()) return true;
-    return !order_.ordered(x.order, thread, {r.cta, r.warp * 32u + entry % 32, r.epoch, r.time});
+    const Moment m{r.cta, r.warp * 32u + entry % 32, r.epoch, r.time};
+    if (!(x.order.plain() && r.cta == x.order.cta()) && order_.ordered(x.order, thread, m))
+      return false;
+    if (!r.strong || r.type == AccessType::read || a.objects == WarpAccess::kNoObjects) return true;
+    // Offsets of an access's later cells are no objects: that of its beginning is.
+    const uint64_t object = a.objects + (order_.has(a.objects + at) ? at : at & ~7ull);
+    return !order_.observed(x.order, thread, object, m, r.type == AccessType::atomic);
   };
   auto both_strong = [&](uint32_t entry) { return a.strong && x.records[entry / 32].strong; };
   // Taken for unordered without being asked where both are strong: threads that wait for a lock
@@ -92,6 +98,7 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
   const Cell* last_seen = nullptr;  // the cell before, and what it was
   Cell neighbour;
   for (uint64_t offset = begin; offset < begin + a.bytes; offset += step) {
+    at = offset;
     Cell& cell = *cells++;
     if (!writes && last_seen != nullptr && cell == neighbour && neighbour.write[0] < first &&
         neighbour.write[1] < first) {  // nobody has written it: it fares like the one before

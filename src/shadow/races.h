@@ -121,6 +121,9 @@ struct WarpAccess {
   uint32_t time = kNow;               // of the warp's clock
   static constexpr uint32_t kNow = ~0u;
   const StoreValues* values = nullptr;  // stores
+  // Offset 0 as a synchronisation object of Order.
+  uint64_t objects = kNoObjects;
+  static constexpr uint64_t kNoObjects = ~0ull;
 };
 
 class Races {

@@ -59,9 +59,8 @@ void CheckSession::racecheck(Resolved& r) {
   if (site.kind == AccessKind::write) w.values = &values;
 
   shadow::CtaOrder& order = r.cta->shared.order;
+  w.objects = shared ? (uint64_t(order.cta()) << 32) | 1ull << 63 : r.shadow->allocation.address;
   if (w.strong) {
-    const uint64_t space =
-        shared ? (uint64_t(order.cta()) << 32) | 1ull << 63 : r.shadow->allocation.address;
     const bool acquire = site.ordering == isa::kAcquire || site.ordering == isa::kAcqRel ||
                          site.ordering == isa::kSc;
     const bool release = site.ordering == isa::kRelease || site.ordering == isa::kAcqRel ||
@@ -71,12 +70,12 @@ void CheckSession::racecheck(Resolved& r) {
     for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
       const uint32_t lane = uint32_t(__builtin_ctz(left)),
                      thread = r.a.warp.index * emu::kLanes + lane;
-      const uint64_t object = space + r.address[lane];
+      const uint64_t object = w.objects + r.address[lane];
       if (site.kind != AccessKind::write)
-        races_.order().strong_read(order, thread, object, acquire, w.wide);
+        races_.order().strong_read(order, thread, object, acquire, w.wide, w.bytes);
       if (site.kind != AccessKind::read)
         races_.order().strong_write(order, thread, object, release, w.wide,
-                                    site.kind == AccessKind::atomic);
+                                    site.kind == AccessKind::atomic, w.bytes);
     }
   }
   racing_ = &r;

@@ -1,6 +1,8 @@
 // Races on global memory.
 //
 // expect: last_block: error race-global @partial @total
+// expect: reset: error race-global @draw @reset
+// expect: reset_block: error race-global @draw_block @reset_block
 // expect: tickets: error race-global @ticket @ticket
 // expect: in_place: error race-global @in_place @in_place
 // expect: shrink: error race-global @half @half
@@ -34,6 +36,42 @@ void last_block_case() {
   unsigned* ticket = device_array<unsigned>(1);
   last_block<<<8, 32>>>(device_array<float>(256), device_array<float>(8), ticket,
                         device_array<float>(1));
+}
+
+// The block that comes last sets the counter back for the next launch: its own atomic has observed all
+// others. That of the block before it has not.
+__global__ void reset(int* partial, unsigned* ticket, int* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = blockIdx.x;
+    __threadfence();
+    last = atomicAdd(ticket, 1) == BUG(6, gridDim.x - 1);  // @draw
+  }
+  __syncthreads();
+  if (!last) return;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    *out = partial[blockIdx.x];
+  }
+  if (threadIdx.x == 5) *ticket = 0;  // @reset
+}
+void reset_case() {
+  unsigned* ticket = device_array<unsigned>(1);
+  cudaMemset(ticket, 0, 4);
+  reset<<<8, 64>>>(device_array<int>(8), ticket, device_array<int>(1));
+}
+
+// Another thread of the block needs a barrier after the atomic.
+__global__ void reset_block(unsigned* ticket, int* out) {
+  const bool last = threadIdx.x == 0 && atomicAdd(ticket, 1) == gridDim.x - 1;  // @draw_block
+  BUG(__syncwarp(), __syncthreads());
+  if (threadIdx.x == 40 && blockIdx.x == gridDim.x - 1) *ticket = 0;  // @reset_block
+  if (last) *out = 1;
+}
+void reset_block_case() {
+  unsigned* ticket = device_array<unsigned>(1);
+  cudaMemset(ticket, 0, 4);
+  reset_block<<<4, 64>>>(ticket, device_array<int>(1));
 }
 
 __global__ void tickets(int* counter, int* out) {
@@ -195,6 +233,8 @@ void done_case() { done<<<4, 32>>>(device_array<int>(128), device_array<int>(1))
 
 int program(const char* only) {
   return run_cases({{"last_block", last_block_case},
+                    {"reset", reset_case},
+                    {"reset_block", reset_block_case},
                     {"tickets", tickets_case},
                     {"in_place", in_place_case},
                     {"shrink", shrink_case},

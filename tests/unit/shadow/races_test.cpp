@@ -160,6 +160,11 @@ class GlobalRaces : public RacesTest {
     WarpAccess a = one(thread, type, offsets, offset, site);
     a.strong = strong;
     a.wide = wide;
+    a.objects = 0;
+    if (strong && type != AccessType::write)
+      races.order().strong_read(cta[c], thread, offset, false, wide);
+    if (strong && type != AccessType::read)
+      races.order().strong_write(cta[c], thread, offset, false, wide, type == AccessType::atomic);
     races.access_global(cells, cta[c], a);
   }
   Lines cells;
@@ -279,6 +284,74 @@ TEST_F(GlobalRaces, EveryBlockMeetsAtACounter) {
     for (uint32_t other = 0; other < 4; ++other) go(c, 5, AccessType::read, 16 * other, 2);
   }
   EXPECT_THAT(found, IsEmpty());
+}
+
+// The block that has drawn the last ticket may reset the counter: its atomic has observed all others.
+TEST_F(GlobalRaces, AWriteThatAnAtomicHasObservedIsOrderedBeforeWhatComesAfterThat) {
+  for (uint32_t c = 0; c < 4; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
+  go(3, 0, AccessType::write, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(GlobalRaces, AfterABarrierThatHoldsForTheWholeBlock) {
+  for (uint32_t c = 0; c < 4; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
+  cta[3].barrier_all();
+  go(3, 40, AccessType::write, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(GlobalRaces, WithoutABarrierItHoldsForThatThreadOnly) {
+  for (uint32_t c = 0; c < 4; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
+  go(3, 1, AccessType::write, 0, 2);
+  EXPECT_THAT(found, ElementsAre("A1W2"));
+}
+
+TEST_F(GlobalRaces, AnAtomicThatOthersFollowHasNotObservedThem) {
+  for (uint32_t c = 0; c < 4; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
+  go(2, 0, AccessType::write, 0, 2);
+  EXPECT_THAT(found, ElementsAre("A1W2"));
+}
+
+TEST_F(GlobalRaces, AResetBeforeTheLastAtomicRaces) {
+  for (uint32_t c = 0; c < 3; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
+  go(2, 0, AccessType::write, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+  go(3, 0, AccessType::atomic, 0, 1, true);
+  EXPECT_THAT(found, ElementsAre("W2A1"));
+}
+
+TEST_F(GlobalRaces, AtomicsOfBlockScopeObserveTheirOwnBlockOnly) {
+  go(0, 0, AccessType::atomic, 0, 1, true, false);
+  go(0, 40, AccessType::atomic, 0, 1, true, false);
+  go(0, 40, AccessType::write, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+  go(0, 0, AccessType::atomic, 4, 1, true, true);
+  go(1, 0, AccessType::atomic, 4, 1, true, false);
+  found.clear();
+  go(1, 0, AccessType::write, 4, 2);
+  EXPECT_THAT(found, ElementsAre("A1W2"));
+}
+
+TEST_F(GlobalRaces, AStoreThatHasBeenReadMayBeOverwritten) {
+  go(0, 0, AccessType::write, 0, 1, true);
+  go(1, 0, AccessType::read, 0, 2, true);
+  go(1, 0, AccessType::write, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+  // Overwritten before it was read, it has not been observed.
+  go(0, 0, AccessType::atomic, 4, 1, true);
+  go(2, 0, AccessType::write, 4, 4, true);
+  go(1, 0, AccessType::read, 4, 2, true);
+  go(1, 0, AccessType::write, 4, 3);
+  EXPECT_THAT(found, ElementsAre("A1W3"));
+}
+
+// Nothing but the write itself is ordered: what came before it needs a release.
+TEST_F(GlobalRaces, ObservationOrdersNothingElse) {
+  go(0, 0, AccessType::write, 8, 1);
+  go(0, 0, AccessType::atomic, 0, 2, true);
+  go(1, 0, AccessType::atomic, 0, 2, true);
+  go(1, 0, AccessType::read, 8, 3);
+  EXPECT_THAT(found, ElementsAre("W1R3"));
 }
 
 }  // namespace
