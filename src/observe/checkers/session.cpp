@@ -117,6 +117,20 @@ report::CheckResult CheckSession::result() const {
   return r;
 }
 
+void CheckSession::tell_progress() {
+  if (!options_.on_progress) return;
+  std::vector<std::pair<uint64_t, uint64_t>> counts;
+  for (size_t i = 0; i < findings_.size(); ++i) {
+    if (i == told_.size()) told_.push_back(1);
+    if (findings_[i].count == told_[i]) continue;
+    told_[i] = findings_[i].count;
+    counts.emplace_back(i, findings_[i].count);
+  }
+  report::CheckSummary checked = summary_;
+  checked.kernels = kernels_.size();
+  options_.on_progress(checked, counts);
+}
+
 // ---- launches ----
 
 uint8_t CheckSession::wanted(const emu::Launch& launch) {
@@ -124,6 +138,7 @@ uint8_t CheckSession::wanted(const emu::Launch& launch) {
     std::lock_guard lock(mutex_);
     if (const auto operation = this_submission()) submitted_.erase(operation->number);
     ++summary_.unchecked_launches;
+    tell_progress();
     return 0;
   }
   HostStackPtr stack = host_stack();
@@ -230,6 +245,7 @@ emu::Observer* CheckSession::launch_begin(const emu::Launch& launch, const emu::
   std::lock_guard lock(mutex_);
   ++summary_.launches;
   kernels_.insert(program.function->name);
+  tell_progress();
   running_.push_back(std::make_unique<Bound>(*this, launch, program));
   // Not by address: cudaDeviceReset takes programs away, and others come where they were.
   const auto& shape = program.block_shape;
@@ -319,6 +335,7 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
     for (uint32_t n = 0; n < numbers_.size(); ++n)
       if (numbers_[n].launch == state) races_.retire(n);
   }
+  tell_progress();
 }
 
 void CheckSession::cut_short() {
@@ -394,12 +411,31 @@ void CheckSession::allocated(const emu::Allocation& a) {
   }
 }
 
+// Memory that an operation of this thread frees (cudaFreeAsync): as if it wrote all of it. What
+// kernels that are still to run do with it is memcheck's business.
+void CheckSession::free_in_stream(const emu::Allocation& a) {
+  const std::shared_ptr<StreamOperation> operation = this_work();
+  if (!operation || !several_streams_) return;
+  StreamOperation frees;
+  frees.number = operation->number;
+  frees.stamp = operation->stamp;
+  frees.where = operation->where;
+  frees.touched.push_back({a.address, 0, emu::AccessKind::write, false, 0, a.bytes, {}});
+  for (const auto& other : done_) report_pairs(*other, frees);
+  for (const auto& b : running_)
+    if (b->state()->operation) report_pairs(*b->state()->operation, frees);
+}
+
 void CheckSession::freed(const emu::Allocation& a) {
   HostStackPtr stack = by_the_host(a) ? host_stack() : nullptr;
   std::lock_guard lock(mutex_);
   const auto shadow = shadows_.find(a.address);
   // A device no longer knows managed memory that another owns.
   if (shadow != shadows_.end() && shadow->second->allocation.kind != a.kind) return;
+  if (const auto operation = this_work()) {
+    if (operation->where) stack = operation->where;
+    free_in_stream(a);
+  }
   Freed& f = freed_[a.address];
   freed_by_age_.erase(f.number);
   f = {a, nullptr, std::move(stack), ++next_freed_};

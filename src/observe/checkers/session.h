@@ -56,6 +56,11 @@ struct CheckOptions {
   std::function<void(const report::Finding&)> on_finding;
   // The count of an earlier finding of the host side has changed; 0: it is none after all.
   std::function<void(const report::Finding&)> on_count;
+  // What has been checked so far, with the counts, {id, count}, that have changed since the last time;
+  // when a launch begins, ends, or is left out.
+  std::function<void(const report::CheckSummary&,
+                     const std::vector<std::pair<uint64_t, uint64_t>>&)>
+      on_progress;
 };
 
 class CheckSession final : public emu::ObserverSource {
@@ -73,6 +78,8 @@ class CheckSession final : public emu::ObserverSource {
   // A CUDA call has failed. A finding unless the program asks for the error later, or ends with a
   // status that says so.
   void call_failed(int code, const char* name, const char* text);
+  // The call that fails next is a launch that the engine cannot run: no mistake of the program's.
+  void launch_refused();
   // The program asks for an error: 0: this thread's last one; otherwise for the text of a code.
   void error_asked(int code);
   void invalid_free(uint64_t address, bool host);
@@ -286,6 +293,8 @@ class CheckSession final : public emu::ObserverSource {
   std::shared_ptr<StreamOperation> this_work() const;
   void touch(const Resolved& r);
   void operation_done(const std::shared_ptr<StreamOperation>& operation);
+  void report_pairs(const StreamOperation& first, const StreamOperation& second);
+  void free_in_stream(const emu::Allocation& a);
   void report_pair(const StreamOperation& first, const Touched& a, const StreamOperation& second,
                    const Touched& b, uint64_t offset);
   bool settled(const StreamOperation& o) const;
@@ -299,6 +308,7 @@ class CheckSession final : public emu::ObserverSource {
   void drop_over();
   void kernel_fault(const emu::Fault& fault);
   void cut_short();
+  void tell_progress();
   void recount(uint64_t finding, int64_t by);
   const Freed* freed_at(uint64_t address) const;
 
@@ -365,6 +375,7 @@ class CheckSession final : public emu::ObserverSource {
   using Key = std::tuple<std::string, std::string, report::Severity>;  // kernel and kind, sites
   std::map<Key, size_t> keys_;
   std::vector<report::Finding> findings_;
+  std::vector<uint64_t> told_;  // counts of findings that on_progress knows
   std::set<std::string> kernels_;
   report::CheckSummary summary_;
 };

@@ -135,29 +135,7 @@ void CheckSession::operation_done(const std::shared_ptr<StreamOperation>& operat
   uint64_t bytes = operation->bytes;
   for (const auto& other : done_) {
     bytes += other->bytes;
-    if (std::count(operation->beside.begin(), operation->beside.end(), other->number) != 0 ||
-        shadow::StreamOrder::ordered(other->stamp, operation->stamp) ||
-        shadow::StreamOrder::ordered(operation->stamp, other->stamp))
-      continue;
-    struct Pair {
-      const Touched *a, *b;
-      uint64_t offset;
-    };
-    std::vector<Pair> pairs;
-    bool talk = false;
-    for (const Touched& a : other->touched)
-      for (const Touched& b : operation->touched) {
-        uint64_t offset = 0;
-        if (a.allocation != b.allocation || a.allocation == 0 ||
-            (a.kind == AccessKind::read && b.kind == AccessKind::read) || !a.overlaps(b, offset))
-          continue;
-        if (a.strong && b.strong)
-          talk = true;
-        else
-          pairs.push_back({&a, &b, offset});
-      }
-    if (talk) continue;
-    for (const Pair& p : pairs) report_pair(*other, *p.a, *operation, *p.b, p.offset);
+    report_pairs(*other, *operation);
   }
   if (settled(*operation)) return;
   done_.push_back(operation);
@@ -165,6 +143,33 @@ void CheckSession::operation_done(const std::shared_ptr<StreamOperation>& operat
     bytes -= done_.front()->bytes;
     done_.erase(done_.begin());
   }
+}
+
+// What two operations have done to the same bytes, unless something orders them.
+void CheckSession::report_pairs(const StreamOperation& first, const StreamOperation& second) {
+  if (std::count(second.beside.begin(), second.beside.end(), first.number) != 0 ||
+      shadow::StreamOrder::ordered(first.stamp, second.stamp) ||
+      shadow::StreamOrder::ordered(second.stamp, first.stamp))
+    return;
+  struct Pair {
+    const Touched *a, *b;
+    uint64_t offset;
+  };
+  std::vector<Pair> pairs;
+  bool talk = false;
+  for (const Touched& a : first.touched)
+    for (const Touched& b : second.touched) {
+      uint64_t offset = 0;
+      if (a.allocation != b.allocation || a.allocation == 0 ||
+          (a.kind == AccessKind::read && b.kind == AccessKind::read) || !a.overlaps(b, offset))
+        continue;
+      if (a.strong && b.strong)
+        talk = true;
+      else
+        pairs.push_back({&a, &b, offset});
+    }
+  if (talk) return;
+  for (const Pair& p : pairs) report_pair(first, *p.a, second, *p.b, p.offset);
 }
 
 void CheckSession::report_pair(const StreamOperation& first, const Touched& a,

@@ -6,6 +6,8 @@
 // expect: two_kernels: error race-global @produce @consume
 // expect: default_stream: error race-global @late_write @default_copy
 // expect: half_copied: error race-global @scale_half @send_half
+// expect: free_async: error race-global @last_use @free_async
+// expect: free_early: error use-after-free @later_use freed=@free_early
 #include "planted.h"
 
 namespace PLANTED {
@@ -130,13 +132,44 @@ void half_copied_case() {
   // clang-format on
 }
 
+// Memory goes back in the order of a stream that does not know of its last use.
+__global__ void last_use(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x];  // @last_use
+}
+void free_async_case() {
+  Streams s;
+  float *temporary = device_array<float>(64), *out = device_array<float>(64);
+  cudaDeviceSynchronize();
+  last_use<<<1, 64, 0, s.a>>>(temporary, out);
+  BUG(, s.b_after_a());
+  cudaFreeAsync(temporary, s.b);  // @free_async
+}
+
+// The same with a use that comes later than the memory goes.
+__global__ void later_use(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x];  // @later_use
+}
+void free_early_case() {
+  Streams s;
+  float *temporary = nullptr, *out = device_array<float>(64);
+  cudaMallocAsync(&temporary, 64 * sizeof(float), s.a);
+  cudaMemsetAsync(temporary, 0, 64 * sizeof(float), s.a);
+  s.b_after_a();
+  later_use<<<1, 64, 0, s.b>>>(temporary, out);
+  BUG(, cudaEventRecord(s.done, s.b));
+  BUG(, cudaStreamWaitEvent(s.a, s.done));
+  cudaFreeAsync(temporary, s.a);  // @free_early
+}
+
 int program(const char* only) {
   return run_cases({{"copy_out", copy_out_case},
                     {"refill", refill_case},
                     {"clear", clear_case},
                     {"two_kernels", two_kernels_case},
                     {"default_stream", default_stream_case},
-                    {"half_copied", half_copied_case}},
+                    {"half_copied", half_copied_case},
+                    {"free_async", free_async_case},
+                    {"free_early", free_early_case}},
                    only);
 }
 
