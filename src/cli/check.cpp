@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +20,10 @@
 #include <regex>
 
 #include "cli/number_range.h"
+#include "cli/output_files.h"
 #include "cli/process.h"
 #include "cli/run_options.h"
+#include "cudart/watch.h"
 #include "observe/checkers/attach.h"
 #include "report/findings.h"
 
@@ -50,16 +54,28 @@ Result<std::vector<report::Suppression>> read_suppressions(const std::string& pa
   return report::parse_suppressions(text, path);
 }
 
-Result<Unit> write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return Unit{};
-  }
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  if (!out) return refuse("cannot be written", path);
-  return Unit{};
+// Why the program's exit handlers did not run, and what that means.
+std::string early_end(const Checked& checked, const observe::CheckSettings& settings) {
+  if (!checked.started) return "the program made no CUDA call: nothing was checked";
+  const std::string how =
+      checked.signal != 0
+          ? fmt::format("was ended by signal {} ({})", checked.signal, strsignal(checked.signal))
+      : checked.status == cudart::kTimeoutStatus   ? "did not come to its end in time"
+      : checked.status == cudart::kInterruptStatus ? "was interrupted"
+                                                   : "ended at once (_exit, quick_exit)";
+  return fmt::format("the program {}: what its kernels did up to there has been checked{}", how,
+                     settings.leaks ? ", but nothing was said about leaks" : "");
+}
+
+// What the options left out, if that is all that there was; otherwise nothing.
+std::string nothing_checked(const CheckCommand& command, const report::CheckSummary& checked) {
+  if (checked.launches != 0 || checked.unchecked_launches == 0) return {};
+  if (command.launch_skip == 0)
+    return fmt::format("nothing was checked: no kernel that was launched matches --kernel '{}'",
+                       command.kernel);
+  return fmt::format("nothing was checked: all {} launches are left out by --launch-skip {}{}",
+                     checked.unchecked_launches, command.launch_skip,
+                     command.kernel.empty() ? "" : " and --kernel '" + command.kernel + "'");
 }
 
 Result<int> check(const CheckCommand& command) {
@@ -79,6 +95,11 @@ Result<int> check(const CheckCommand& command) {
   settings.leaks = command.leak_check == "full";
   Result<std::vector<report::Suppression>> rules = read_suppressions(command.suppressions);
   if (!rules) return rules.error();
+  if (command.print_suppressions && (command.json == "-" || command.sarif == "-"))
+    return refuse("--print-suppressions and a report cannot both go to stdout");
+  if (const Status s = check_output_files({{"--json", command.json}, {"--sarif", command.sarif}});
+      !s.ok())
+    return s.error();
   RunOptions run = command.run;
   run.host_lines = true;
   const Result<Prepared> prepared = prepare(run);
@@ -121,21 +142,21 @@ Result<int> check(const CheckCommand& command) {
     if (!r.used)
       fmt::print(stderr, "tilewright: {}:{}: '{} {} {}' suppressed nothing\n", command.suppressions,
                  r.line, r.kind, r.kernel, r.site);
-  if (!checked->complete)
-    fmt::print(stderr,
-               "tilewright: the program did not come to its end, or made no CUDA call: nothing "
-               "after that was checked\n");
+  if (!checked->complete) fmt::print(stderr, "tilewright: {}\n", early_end(*checked, settings));
+  const std::string filtered = nothing_checked(command, result.checked);
+  if (!filtered.empty()) fmt::print(stderr, "tilewright: {}\n", filtered);
   if (!command.json.empty())
-    if (const Result<Unit> r = write_file(command.json, report::findings_json(result)); !r)
+    if (const Status r = write_output(command.json, report::findings_json(result)); !r)
       return r.error();
   if (!command.sarif.empty())
-    if (const Result<Unit> r = write_file(
+    if (const Status r = write_output(
             command.sarif,
             report::findings_sarif(result, TILEWRIGHT_VERSION, std::filesystem::current_path()));
         !r)
       return r.error();
   const bool found = std::any_of(result.findings.begin(), result.findings.end(), report::counts);
-  return found ? command.error_exitcode : checked->status;
+  if (found) return command.error_exitcode;
+  return checked->status == 0 && !filtered.empty() ? kRefused : checked->status;
 }
 
 }  // namespace
@@ -157,7 +178,15 @@ Result<Checked> run_checked(const Prepared& prepared, observe::CheckSettings set
       [&](std::string_view text) { reader.read(text); }, output);
   close(ends[0]);
   if (!status) return status.error();
-  return Checked{reader.result(), *status, reader.complete()};
+  const int signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  Checked checked{.result = reader.result(),
+                  .status = signal != 0 ? 128 + signal : WEXITSTATUS(*status),
+                  .signal = signal,
+                  .started = reader.started(),
+                  .complete = reader.complete()};
+  if (checked.result.checked.tools.empty())
+    checked.result.checked.tools = observe::tool_names(settings.tools);
+  return checked;
 }
 
 void add_check_command(CLI::App& app) {
@@ -179,8 +208,10 @@ void add_check_command(CLI::App& app) {
       "docs/checkers/README.md.\n"
       "\n"
       "Findings go to stderr; notes do not change the exit status.\n"
-      "Exit status: the program's own when nothing was found, otherwise --error-exitcode; 2 if it "
-      "cannot be run.");
+      "Exit status: the program's own when nothing was found, otherwise --error-exitcode; 2 if it, "
+      "or "
+      "a kernel that it asks nothing about, cannot be run, or if the options left nothing to "
+      "check.");
   auto options = std::make_shared<CheckCommand>();
   add_run_options(*command, options->run);
   command

@@ -16,8 +16,10 @@ namespace tw::cli {
 
 struct Checked {
   report::CheckResult result;
-  int status = 0;         // the program's exit status
-  bool complete = false;  // it came to its end, and made a CUDA call
+  int status = 0;         // the program's exit status, 128 + the signal that ended it
+  int signal = 0;         // which ended it
+  bool started = false;   // it made a CUDA call
+  bool complete = false;  // and came to its end: exit handlers have run
 };
 // Runs the program with the checkers. The error: it cannot be started.
 Result<Checked> run_checked(const Prepared& prepared, observe::CheckSettings settings,

@@ -39,8 +39,8 @@ Result<int> run_with_timeout(const std::vector<std::string>& arguments, const En
                              double seconds);
 
 // Runs the program, passing on what it writes to a pipe that it inherits (`write_end`, closed here
-// once it has started; `read_end` stays open). Returns the exit status, 128 + the signal that ended
-// it, or kTimeoutStatus when it was ended after `seconds` (0: no limit).
+// once it has started; `read_end` stays open). Returns the wait status (of an exit with
+// kTimeoutStatus when it was ended after `seconds`; 0: no limit).
 Result<int> run_reading(const std::vector<std::string>& arguments, const Environment& added,
                         double seconds, int read_end, int write_end,
                         const std::function<void(std::string_view)>& on_text,

@@ -17,6 +17,7 @@
 
 #include "cli/check.h"
 #include "cli/measure.h"
+#include "cli/output_files.h"
 #include "cli/ptxas.h"
 #include "cli/run_options.h"
 #include "cli/temporary_file.h"
@@ -33,17 +34,6 @@ struct ProfileOptions {
   std::string json, html, kernels;
   bool as_written = false, no_ptxas = false, measure = false, check = false;
 };
-
-Status write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return Unit{};
-  if (path == "-") {
-    fmt::print("{}", text);
-    return Unit{};
-  }
-  if (!(std::ofstream(path, std::ios::binary) << text).flush())
-    return Error{.message = "cannot be written", .file = path};
-  return Unit{};
-}
 
 int refuse(const Error& error) {
   fmt::print(stderr, "tilewright: {}\n", error.to_string());
@@ -87,6 +77,9 @@ int profile(const ProfileOptions& options) {
   if (!prepared) return refuse(prepared.error());
   const Result<model::DeviceSpec> device = model::load_device_spec(options.run.gpu);
   if (!device) return refuse(device.error());
+  if (const Status s = check_output_files({{"--json", options.json}, {"--html", options.html}});
+      !s.ok())
+    return refuse(s.error());
   const TemporaryFile records_file;
   if (records_file.path.empty())
     return refuse(Error{.message = "no temporary file can be made; set TMPDIR"});
@@ -134,11 +127,11 @@ int profile(const ProfileOptions& options) {
                options.kernels);
   else if (!reports)
     fmt::print("\n{}", report::profile_text(result));
-  if (const Status s = write_file(
+  if (const Status s = write_output(
           options.json, options.json.empty() ? std::string() : report::profile_json(result));
       !s.ok())
     return refuse(s.error());
-  if (const Status s = write_file(
+  if (const Status s = write_output(
           options.html, options.html.empty() ? std::string() : report::profile_html(result));
       !s.ok())
     return refuse(s.error());

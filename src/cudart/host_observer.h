@@ -15,6 +15,8 @@ class HostObserver {
   virtual ~HostObserver() = default;
   // A call of this thread fails.
   virtual void call_failed(int code, const char* name, const char* text) = 0;
+  // The call of this thread that is about to fail is a launch that the engine cannot run.
+  virtual void launch_refused() = 0;
   // The program asks for an error: 0, this thread's last one; otherwise what a code means.
   virtual void error_asked(int code) = 0;
   // cudaFree (host: cudaFreeHost) of an address that it cannot free.

@@ -86,10 +86,22 @@ cudaError_t find_kernel(Context& context, const void* function, KernelState*& st
   return context.kernel(*registered, state);
 }
 
+namespace {
+// For a launch: a kernel of which the program holds no PTX that can run here is refused.
+cudaError_t kernel_to_launch(Context& context, const void* function, KernelState*& state) {
+  const cudaError_t error = find_kernel(context, function, state);
+  if (error != cudaSuccess && function != nullptr &&
+      Runtime::get().registry.function(function) != nullptr)
+    launch_was_refused();
+  return error;
+}
+}  // namespace
+
 cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void** arguments,
                            Command& command) {
   KernelState* state = nullptr;
-  if (const cudaError_t error = find_kernel(context, request.function, state); error != cudaSuccess)
+  if (const cudaError_t error = kernel_to_launch(context, request.function, state);
+      error != cudaSuccess)
     return error;
   const emu::KernelInfo& info = *state->info;
   const model::DeviceSpec& spec = context.spec();

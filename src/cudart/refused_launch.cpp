@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "cudart/diagnose.h"
+#include "cudart/host_observer.h"
 
 namespace tw::cudart {
 namespace {
@@ -36,6 +37,7 @@ void launch_drops_its_error() { drops_error = true; }
 void launch_is_over() { drops_error = false; }
 void launch_was_refused() {
   if (drops_error) ++unasked;
+  if (HostObserver* observer = host_observer()) observer->launch_refused();
 }
 void refusal_was_asked_for() { unasked = 0; }
 void watch_exit_status() {

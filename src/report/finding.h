@@ -50,8 +50,9 @@ struct CheckSummary {
   uint64_t kernels = 0, launches = 0, unchecked_launches = 0;
   uint64_t cut_launches = 0;  // not checked to their end
   std::vector<std::string> tools;
-  uint64_t dropped = 0;    // findings beyond --max-findings
-  uint64_t schedules = 1;  // interleavings that the program has run in
+  uint64_t dropped = 0;           // findings beyond --max-findings
+  uint64_t schedules = 1;         // interleavings that the program has run in
+  uint64_t refused_launches = 0;  // that the engine cannot run
 };
 
 struct CheckResult {

@@ -150,6 +150,8 @@ std::string checked_line(const CheckResult& result) {
                   found.empty() ? "no findings" : found);
   if (s.unchecked_launches != 0)
     line += fmt::format("; {} not checked", plural(s.unchecked_launches, "launch", "launches"));
+  if (s.refused_launches != 0)
+    line += fmt::format("; {} could not run", plural(s.refused_launches, "launch", "launches"));
   if (s.cut_launches != 0)
     line += fmt::format("; {} not to the end, for want of room",
                         plural(s.cut_launches, "launch", "launches"));

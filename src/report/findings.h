@@ -46,7 +46,13 @@ std::string findings_sarif(const CheckResult& result, std::string_view tool_vers
 std::string finding_line(const Finding& finding);
 // How often a finding has been seen; 0: it is none after all (an error that the program asked for).
 std::string count_line(uint64_t id, uint64_t count);
-// The final counts, at the end of the program; what is lost when it is killed are only these.
+// What a process sends when it begins. One that has become another program (exec) begins once more.
+std::string start_line(const CheckSummary& checked);
+// What has been checked so far and counts, as {id, count}, that have changed: after every launch, so
+// that nothing but leaks is lost however the program ends.
+std::string progress_line(const CheckSummary& checked,
+                          const std::vector<std::pair<uint64_t, uint64_t>>& counts);
+// The same with all counts, at the end of the program.
 std::string summary_line(const CheckResult& result);
 
 // Puts the lines of one or more processes together.
@@ -54,20 +60,22 @@ class FindingsReader {
  public:
   void read(std::string_view text);  // any part of the stream
   CheckResult result() const;
-  bool complete() const { return summaries_ != 0; }  // some process has come to its end
+  bool started() const { return !processes_.empty(); }
+  bool complete() const;  // some process has begun, and all that have came to their end
 
  private:
   struct Process {
-    uint64_t pid;
-    std::vector<size_t> findings;
-    std::string record;  // so far
+    uint64_t pid = 0;
+    std::vector<size_t> findings{};
+    std::string record{};    // so far
+    CheckSummary checked{};  // so far
+    bool ended = false;      // or another program since
   };
   void line(std::string_view text);
-  void record(Process& process);
+  void record(size_t process);
   std::string rest_;
-  CheckResult result_;
-  std::vector<Process> processes_;
-  uint64_t summaries_ = 0;
+  std::vector<Finding> findings_;
+  std::vector<Process> processes_;  // that of a number which comes again: the last one
 };
 
 // Adds what another run of the same program has found, in another interleaving, and the first has

@@ -8,7 +8,9 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "report/findings.h"
 #include "report/kinds.h"
@@ -51,6 +53,7 @@ Json json_of(const CheckSummary& s) {
   return {{"kernels", s.kernels},
           {"launches", s.launches},
           {"unchecked_launches", s.unchecked_launches},
+          {"refused_launches", s.refused_launches},
           {"cut_launches", s.cut_launches},
           {"dropped", s.dropped},
           {"schedules", s.schedules},
@@ -206,10 +209,19 @@ std::string count_line(uint64_t id, uint64_t count) {
   return lines_of({{"counts", Json::array({Json::array({id, count})})}});
 }
 
+std::string start_line(const CheckSummary& checked) {
+  return lines_of({{"start", true}, {"checked", json_of(checked)}});
+}
+
+std::string progress_line(const CheckSummary& checked,
+                          const std::vector<std::pair<uint64_t, uint64_t>>& counts) {
+  return lines_of({{"counts", counts}, {"checked", json_of(checked)}});
+}
+
 std::string summary_line(const CheckResult& result) {
   Json counts = Json::array();
   for (const Finding& f : result.findings) counts.push_back({f.id, f.count});
-  return lines_of({{"counts", counts}, {"checked", json_of(result.checked)}});
+  return lines_of({{"counts", counts}, {"checked", json_of(result.checked)}, {"end", true}});
 }
 
 void FindingsReader::read(std::string_view text) {
@@ -227,31 +239,41 @@ void FindingsReader::line(std::string_view text) {
   if (error != std::errc() || digits == text.size()) return;
   const char mark = text[digits];
   if (mark != ' ' && mark != '+') return;
-  Process* process = nullptr;
-  for (Process& p : processes_)
-    if (p.pid == pid) process = &p;
-  if (process == nullptr) process = &processes_.emplace_back(Process{pid, {}, {}});
-  process->record += text.substr(digits + 1);
+  size_t process = processes_.size();
+  while (process-- > 0 && processes_[process].pid != pid) {
+  }
+  if (process >= processes_.size()) {
+    process = processes_.size();
+    processes_.push_back({.pid = pid});
+  }
+  processes_[process].record += text.substr(digits + 1);
   if (mark == '+') return;
-  record(*process);
-  process->record.clear();
+  record(process);
 }
 
 // The program may have written to the pipe by itself: what is not ours is passed over.
-void FindingsReader::record(Process& process) try {
-  const Json j = Json::parse(process.record, nullptr, false);
+void FindingsReader::record(size_t at) try {
+  const Json j = Json::parse(std::exchange(processes_[at].record, {}), nullptr, false);
   if (j.is_discarded() || !j.is_object()) return;
+  if (j.contains("start") &&
+      (!processes_[at].findings.empty() || !processes_[at].checked.tools.empty())) {
+    processes_[at].ended = true;
+    const uint64_t pid = processes_[at].pid;
+    at = processes_.size();
+    processes_.push_back({.pid = pid});
+  }
+  Process& process = processes_[at];
   if (j.contains("finding")) {
     Finding f = finding_of(j["finding"]);
-    f.id = result_.findings.size();
-    process.findings.push_back(result_.findings.size());
-    result_.findings.push_back(std::move(f));
+    f.id = findings_.size();
+    process.findings.push_back(findings_.size());
+    findings_.push_back(std::move(f));
   }
   if (j.contains("counts"))
     for (const Json& c : j["counts"]) {
       const size_t id = c.at(0).get<size_t>();
       const uint64_t count = c.at(1).get<uint64_t>();
-      if (id < process.findings.size()) result_.findings[process.findings[id]].count = count;
+      if (id < process.findings.size()) findings_[process.findings[id]].count = count;
     }
   if (j.contains("checked")) {
     const Json& c = j["checked"];
@@ -259,22 +281,54 @@ void FindingsReader::record(Process& process) try {
     s.kernels = c.value("kernels", uint64_t{0});
     s.launches = c.value("launches", uint64_t{0});
     s.unchecked_launches = c.value("unchecked_launches", uint64_t{0});
+    s.refused_launches = c.value("refused_launches", uint64_t{0});
     s.cut_launches = c.value("cut_launches", uint64_t{0});
     s.dropped = c.value("dropped", uint64_t{0});
     s.tools = c.value("tools", std::vector<std::string>{});
-    ++summaries_;
-    CheckSummary& all = result_.checked;
-    all.kernels += s.kernels, all.launches += s.launches;
-    all.unchecked_launches += s.unchecked_launches, all.cut_launches += s.cut_launches;
-    all.dropped += s.dropped;
-    all.tools = std::move(s.tools);
+    process.checked = std::move(s);
   }
+  if (j.contains("end")) process.ended = true;
 } catch (const Json::exception&) {
 }
 
+bool FindingsReader::complete() const {
+  size_t begun = 0, ended = 0;
+  for (const Process& p : processes_)
+    if (!p.checked.tools.empty()) ++begun, ended += p.ended;  // else a child made by fork
+  return begun != 0 && begun == ended;
+}
+
+// What several processes have found is one finding: the first of its kind and sites in the one, the
+// first in the other, and so on.
 CheckResult FindingsReader::result() const {
-  CheckResult r = result_;
-  std::erase_if(r.findings, [](const Finding& f) { return f.count == 0; });
+  CheckResult r;
+  std::map<std::string, size_t> known;
+  std::vector<std::map<std::string, size_t>> seen(processes_.size());
+  std::vector<size_t> process(findings_.size());
+  for (size_t p = 0; p < processes_.size(); ++p)
+    for (const size_t id : processes_[p].findings) process[id] = p;
+  for (size_t i = 0; i < findings_.size(); ++i) {
+    const Finding& f = findings_[i];
+    if (f.count == 0) continue;
+    std::string key = fmt::format("{}\n{}\n{}", f.kind, int(f.severity), f.kernel);
+    for (const FindingSite& s : f.sites) key += fmt::format("\n{}:{} {}", s.file, s.line, s.role);
+    key += fmt::format("\n{}", ++seen[process[i]][key]);
+    const auto [it, fresh] = known.try_emplace(key, r.findings.size());
+    if (fresh) {
+      r.findings.push_back(f);
+      r.findings.back().id = r.findings.size() - 1;
+    } else {
+      r.findings[it->second].count += f.count;
+    }
+  }
+  for (const Process& p : processes_) {
+    CheckSummary& all = r.checked;
+    all.kernels += p.checked.kernels, all.launches += p.checked.launches;
+    all.unchecked_launches += p.checked.unchecked_launches;
+    all.refused_launches += p.checked.refused_launches;
+    all.cut_launches += p.checked.cut_launches, all.dropped += p.checked.dropped;
+    if (!p.checked.tools.empty()) all.tools = p.checked.tools;
+  }
   return r;
 }
 

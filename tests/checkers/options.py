@@ -23,6 +23,39 @@ int main() {
 }
 """
 
+ENDS = """\
+#include <csignal>
+#include <cstdlib>
+#include <unistd.h>
+__global__ void racy(int* o) { __shared__ int s[64]; s[threadIdx.x] = threadIdx.x; o[threadIdx.x] = s[63 - threadIdx.x]; }
+__global__ void fine(int* o) { o[threadIdx.x] = threadIdx.x; }
+int main(int, char** v) {
+  if (v[1][0] == 'c') return 0;
+  int* d;
+  cudaMalloc(&d, 4096);
+  racy<<<1, 64>>>(d);
+  fine<<<1, 64>>>(d);
+  cudaDeviceSynchronize();
+  switch (v[1][0]) {
+    case 's': *(volatile int*)nullptr = 1; break;
+    case 'a': abort();
+    case 'e': _exit(5);
+    case 'k': kill(getpid(), SIGKILL); break;
+    case 't': raise(SIGTERM); break;
+    case 'i': raise(SIGINT); for (;;) pause();
+    case 'q': std::quick_exit(9);
+    case 'w': throw 3;
+    case 'r':
+      if (getenv("AGAIN") == nullptr) {
+        setenv("AGAIN", "1", 1);
+        execl("/proc/self/exe", v[0], v[1], nullptr);
+      }
+  }
+  cudaFree(d);
+  return 0;
+}
+"""
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -64,6 +97,35 @@ def main():
         expect(root == f"file://{os.path.realpath(folder)}/", f"the folder: {root}", run)
         report = json.load(open(os.path.join(folder, "out.json")))
         expect(report["command"] == "check" and report["program"] == "prog.cu", "command and program", run)
+
+        # However the program ends, what it has launched has been checked, and counted.
+        with open(os.path.join(folder, "ends.cu"), "w") as file:
+            file.write(ENDS)
+        for how, status, ending in (("n", 1, None), ("a", 1, "signal 6"), ("s", 1, "signal 11"), ("k", 1, "signal 9"),
+                                    ("t", 1, "signal 15"), ("w", 1, "signal 6"), ("e", 1, "ended at once"),
+                                    ("q", 1, "ended at once"), ("i", 1, "was interrupted")):
+            run = check("ends.cu", "--json", "ends.json", "--", how)
+            report = json.load(open(os.path.join(folder, "ends.json")))
+            found = [(f["kind"], f["count"]) for f in report["findings"] if f["kind"] != "uninit-shared"]
+            expect(run.returncode == status and found == [("race-shared", 64)], f"{how}: {found}", run)
+            checked = report["checked"]
+            expect(checked["launches"] == 2 and checked["kernels"] == 2 and len(checked["tools"]) == 4, f"{how}: {checked}", run)
+            expect((ending is None and "the program" not in run.stderr) or (ending is not None and ending in run.stderr), f"{how}: the ending", run)
+        run = check("ends.cu", "--kernel", "fine", "--", "e")
+        expect(run.returncode == 5 and "checked 1 launch of 1 kernel" in run.stderr, "_exit after a correct kernel", run)
+        run = check("ends.cu", "--json", "ends.json", "--", "r")
+        report = json.load(open(os.path.join(folder, "ends.json")))
+        expect([f["count"] for f in report["findings"] if f["kind"] == "race-shared"] == [128] and report["checked"]["launches"] == 4, "exec of itself", run)
+        run = check("ends.cu", "--", "c")
+        expect(run.returncode == 0 and "made no CUDA call: nothing was checked" in run.stderr, "no CUDA call", run)
+
+        # Options that leave nothing.
+        run = check("prog.cu", "--kernel", "nosuchkernel")
+        expect(run.returncode == 2 and "no kernel that was launched matches --kernel 'nosuchkernel'" in run.stderr, "no kernel matches", run)
+        run = check("prog.cu", "--launch-skip", "5")
+        expect(run.returncode == 2 and "all 2 launches are left out by --launch-skip 5" in run.stderr, "all skipped", run)
+        run = check("prog.cu", "--launch-skip", "1")
+        expect(run.returncode == 1 and "nothing was checked" not in run.stderr, "one skipped", run)
 
         run = check("prog.cu", "--max-findings", "0")
         expect(run.returncode != 0 and "in range 1 to 1000000000" in run.stderr, "the range of --max-findings", run)

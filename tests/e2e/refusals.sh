@@ -129,7 +129,12 @@ done
 expect 2 'launch-skip' "$tilewright" check good.cu --launch-skip -1
 expect 2 'max-findings' "$tilewright" check good.cu --max-findings 0
 expect 2 'cannot be read' "$tilewright" check good.cu --suppressions .
-expect 2 'cannot be written' "$tilewright" check good.cu --json nowhere/findings.json
+expect 2 'json: cannot be written' "$tilewright" check good.cu --json nowhere/findings.json
+[[ ! -s out.txt ]] || { echo "FAIL: the program ran although its report cannot be written"; failures=$((failures + 1)); }
+expect 2 'html: cannot be written' "$tilewright" profile good.cu --html nowhere/report.html
+[[ ! -s out.txt ]] || { echo "FAIL: the program ran although its report cannot be written"; failures=$((failures + 1)); }
+expect 2 'name the same file' "$tilewright" check good.cu --json - --sarif -
+expect 2 'name the same file' "$tilewright" check good.cu --json same --sarif ./same
 expect 0 '' "$tilewright" profile good.cu --json -
 [[ ! -e ./- ]] && grep -q '"' out.txt || { echo "FAIL: profile --json -"; failures=$((failures + 1)); }
 
@@ -154,6 +159,27 @@ for text in "the grid's size.y is 65536, at most 65535" "the grid's size.x is 0"
   grep -qF "$text" err.txt || { echo "FAIL: limits.cu: no '$text'"; cat err.txt; failures=$((failures + 1)); }
 done
 [[ $(wc -l <err.txt) == 6 ]] || { echo "FAIL: limits.cu: not one line for each"; cat err.txt; failures=$((failures + 1)); }
+
+# Kernels that cannot run: status 2, whoever asks for nothing; said once, and no finding of the program's.
+cat >unasked.cu <<'CU'
+#include <cstdio>
+__global__ void k(int* p) { *p = 1; }
+int main() {
+  int* p;
+  if (cudaMalloc(&p, 4) != cudaSuccess) return 50;
+  k<<<1, 1>>>(p);
+  const cudaError_t e = cudaDeviceSynchronize();
+  puts(e == cudaSuccess ? "fine" : "failed");
+  return e != cudaSuccess;
+}
+CU
+"$nvcc" -gencode arch=compute_90,code=sm_90 unasked.cu -o unasked_sass && "$nvcc" -arch=sm_90 unasked.cu -o unasked || exit 1
+expect 2 'holds no PTX that sm_90 can run.*' "$tilewright" run unasked_sass
+grep -q '1 launch could not run and the program did not ask' err.txt || { echo "FAIL: unasked_sass"; cat err.txt; failures=$((failures + 1)); }
+expect 2 'holds no PTX that sm_80 can run' "$tilewright" run unasked --gpu a100
+expect 0 '' "$tilewright" run unasked
+expect 2 'checked 0 launches .*: no findings; 1 launch could not run' "$tilewright" check unasked_sass
+expect 2 'checked 0 launches .*: no findings; 1 launch could not run' "$tilewright" check unasked --gpu a100
 
 # A program that dies of a signal leaves no records of the profile behind.
 mkdir temporary
@@ -216,7 +242,9 @@ for command in run 'profile --no-ptxas'; do
   expect 0 'kernel cannot run' "$tilewright" $command texture.cu -- other
   expect 7 'kernel cannot run' "$tilewright" $command texture.cu -- 7
 done
-expect 1 'the kernel did not run, and nobody asked' "$tilewright" check texture.cu
+expect 2 'checked 0 launches .*: no findings; 1 launch could not run' "$tilewright" check texture.cu
+grep -qE "texture.cu:2: .*kernel cannot run: .*'tex\..*docs/isa.md" err.txt || { echo "FAIL: $(cat err.txt)"; failures=$((failures + 1)); }
+expect 0 'kernel cannot run' "$tilewright" check texture.cu -- ask
 
 # Ctrl-C: where every CTA stands, status 130.
 env --default-signal=INT "$tilewright" run "$here/programs/endless.cu" >out.txt 2>err.txt &

@@ -14,6 +14,7 @@ class Checks final : public HostObserver {
   void call_failed(int code, const char* name, const char* text) override {
     session_.call_failed(code, name, text);
   }
+  void launch_refused() override { session_.launch_refused(); }
   void error_asked(int code) override { session_.error_asked(code); }
   void invalid_free(uint64_t address, bool host) override { session_.invalid_free(address, host); }
   void host_fault(uint64_t address, bool write, uint64_t instruction) override {

@@ -68,6 +68,13 @@ Result<uint8_t> parse_tools(const std::string& text) {
   return tools;
 }
 
+std::vector<std::string> tool_names(uint8_t tools) {
+  std::vector<std::string> names;
+  for (auto [tool, name] : kToolNames)
+    if (tools & tool) names.push_back(name);
+  return names;
+}
+
 bool CheckSettings::wanted() { return std::getenv("TILEWRIGHT_CHECK") != nullptr; }
 
 Result<CheckSettings> CheckSettings::from_environment() {
@@ -99,8 +106,8 @@ Result<CheckSettings> CheckSettings::from_environment() {
 
 std::vector<std::pair<std::string, std::string>> CheckSettings::to_environment() const {
   std::string names;
-  for (auto [tool, name] : kToolNames)
-    if (tools & tool) names.append(names.empty() ? "" : ",").append(name);
+  for (const std::string& name : tool_names(tools))
+    names.append(names.empty() ? "" : ",").append(name);
   std::vector<std::pair<std::string, std::string>> out{
       {"TILEWRIGHT_CHECK", names}, {"TILEWRIGHT_CHECK_PIPE", std::to_string(pipe)}};
   const CheckSettings usual;
@@ -147,7 +154,12 @@ Result<CheckSession*> attached_session() {
   options.on_count = [pipe](const report::Finding& f) {
     if (pipe >= 0) write_all(pipe, report::count_line(f.id, f.count));
   };
+  options.on_progress = [pipe](const report::CheckSummary& checked, const auto& counts) {
+    if (pipe >= 0 && attached->process == getpid())
+      write_all(pipe, report::progress_line(checked, counts));
+  };
   attached = new Attached{*settings, std::make_unique<CheckSession>(std::move(options)), getpid()};
+  if (pipe >= 0) write_all(pipe, report::start_line(attached->session->result().checked));
   on_exit([](int status, void*) { attached->status = status; }, nullptr);
   return attached->session.get();
 }

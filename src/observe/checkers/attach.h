@@ -38,6 +38,8 @@ struct CheckSettings {
 // "memcheck,racecheck" or "all" -> Tools.
 Result<uint8_t> parse_tools(const std::string& text);
 
+std::vector<std::string> tool_names(uint8_t tools);
+
 // The session of this process, made at the first call; its summary is written at exit. nullptr: not
 // wanted.
 Result<CheckSession*> attached_session();

@@ -46,8 +46,7 @@ void CheckSession::recount(uint64_t finding, int64_t by) {
 }
 
 void CheckSession::call_failed(int code, const char* name, const char* text) {
-  if (!(options_.tools & kMemcheck)) return;
-  if (std::exchange(told, false)) return;
+  if (std::exchange(told, false) || !(options_.tools & kMemcheck)) return;
   const HostStackPtr stack = host_stack();
   std::lock_guard lock(mutex_);
   auto [it, fresh] = failed_calls_.try_emplace({name, stack->calls}, findings_.size());
@@ -60,6 +59,10 @@ void CheckSession::call_failed(int code, const char* name, const char* text) {
     f.sites.push_back(host_site(*stack, "call"));
     std::string function = f.sites.back().instruction;
     if (!function.starts_with("cuda")) function = "a CUDA call";
+    if (function == "cudaGetKernel") {  // of a launch's stub: the launch fails, too
+      it->second = ~uint64_t{0};
+      return;
+    }
     const bool launch = function.starts_with("cudaLaunch");
     f.severity = launch ? Severity::error : Severity::warning;
     f.message = launch
@@ -77,6 +80,13 @@ void CheckSession::call_failed(int code, const char* name, const char* text) {
   }
   if (it->second < findings_.size())
     unasked_.push_back({it->second, code, std::this_thread::get_id()});
+}
+
+void CheckSession::launch_refused() {
+  told = true;
+  std::lock_guard lock(mutex_);
+  ++summary_.refused_launches;
+  tell_progress();
 }
 
 void CheckSession::error_asked(int code) {

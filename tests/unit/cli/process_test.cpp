@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cudart/watch.h"
@@ -26,7 +27,8 @@ Ran run_script(const std::string& script, double seconds, bool inherit = true) {
                   ends[1], [&](std::string_view text) { ran.text += text; });
   close(ends[0]);
   EXPECT_TRUE(status.ok());
-  if (status.ok()) ran.status = *status;
+  if (status.ok())
+    ran.status = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   return ran;
 }
 

@@ -156,8 +156,48 @@ TEST(Findings, LongRecordsOfTwoProcessesMayMix) {
     reader.read("7" + pid + line.substr(pid.size()));
   }
   const CheckResult r = reader.result();
-  ASSERT_EQ(r.findings.size(), 2u);
-  for (const Finding& g : r.findings) EXPECT_EQ(g.message, f.message);
+  ASSERT_EQ(r.findings.size(), 1u);  // both have found the same
+  EXPECT_EQ(r.findings[0].message, f.message);
+  EXPECT_EQ(r.findings[0].count, 2 * f.count);
+}
+
+// Whatever ends the program: all that has been said before holds.
+TEST(Findings, ProgressStandsWhenAProgramIsKilled) {
+  CheckSummary checked = example().checked;
+  checked.launches = 0;
+  FindingsReader reader;
+  EXPECT_FALSE(reader.started());
+  reader.read(start_line(checked));
+  EXPECT_TRUE(reader.started());
+  Finding f = example().findings[1];
+  f.id = 0;
+  f.count = 1;
+  reader.read(finding_line(f));
+  checked.launches = 3;
+  reader.read(progress_line(checked, {{0, 64}}));
+  EXPECT_FALSE(reader.complete());
+  EXPECT_EQ(reader.result().checked.launches, 3u);
+  EXPECT_EQ(reader.result().checked.tools, checked.tools);
+  ASSERT_EQ(reader.result().findings.size(), 1u);
+  EXPECT_EQ(reader.result().findings[0].count, 64u);
+}
+
+// exec: the same process number once more, with findings of its own that begin at 0.
+TEST(Findings, AProgramThatBecomesAnotherKeepsWhatItHasFound) {
+  const CheckResult sent = example();
+  FindingsReader reader;
+  for (int i = 0; i < 2; ++i) {
+    reader.read(start_line(sent.checked));
+    for (const Finding& f : sent.findings) reader.read(finding_line(f));
+    reader.read(progress_line(sent.checked, {{0, 10}}));
+    EXPECT_FALSE(reader.complete());
+  }
+  reader.read(summary_line(sent));
+  EXPECT_TRUE(reader.complete());
+  const CheckResult r = reader.result();
+  ASSERT_EQ(r.findings.size(), sent.findings.size());
+  EXPECT_EQ(r.findings[0].count, 10 + sent.findings[0].count);
+  EXPECT_EQ(r.checked.launches, 2 * sent.checked.launches);
 }
 
 TEST(Findings, StrangeRecordsAreIgnored) {
