@@ -227,9 +227,10 @@ std::string bank_map(const BankAccess& access) {
           *std::next(words->second.begin(), static_cast<std::ptrdiff_t>(row));
       std::string names;
       for (const uint32_t lane : lanes) names += (names.empty() ? "" : ", ") + std::to_string(lane);
-      html += fmt::format("<td class=\"{}\" title=\"bank {}, word {}: lanes {}\">{}</td>",
-                          words->second.size() > 1 ? "conflict" : "free", bank, word, names,
-                          lanes.size() == 1 ? names : fmt::format("{}+", lanes.front()));
+      html += fmt::format(
+          "<td class=\"{}\" title=\"bank {}, word {}: lanes {}\">{}</td>",
+          words->second.size() > 1 || (access.each_lane && lanes.size() > 1) ? "conflict" : "free",
+          bank, word, names, lanes.size() == 1 ? names : fmt::format("{}+", lanes.front()));
     }
     html += "</tr>\n";
   }

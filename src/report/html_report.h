@@ -56,6 +56,7 @@ struct BankAccess {
   };
   std::vector<Lane> lanes;  // one entry per lane and word
   uint32_t wavefronts = 0, ideal_wavefronts = 0;
+  bool each_lane = false;  // an atomic: lanes with one word do not share it
 };
 
 struct FindingSummary {

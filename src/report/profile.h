@@ -72,6 +72,7 @@ struct BankMap {
   uint32_t line = 0;
   uint32_t width = 0, wavefronts = 0, groups = 0, mask = 0;
   bool store = false, atomic = false;
+  bool each_lane = false;  // of an atomic: lanes with one word take a wavefront each
   std::array<uint32_t, 32> address{};
 };
 

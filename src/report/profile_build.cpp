@@ -541,7 +541,8 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
                   .store = s.traffic == Traffic::shared_store,
                   .atomic = s.traffic == Traffic::shared_atomic,
                   .address = e.address};
-      if (map.atomic && codes[i].rules[e.site].requests[1] == 1) {  // lanes are added up
+      map.each_lane = map.atomic && codes[i].rules[e.site].requests[0] == 1;
+      if (map.atomic && !map.each_lane) {  // lanes are added up
         const shadow::BankCount count = shadow::count_banks(map.address.data(), map.mask, map.width,
                                                             shadow::SharedAccess::kStore);
         map.wavefronts = count.wavefronts, map.groups = count.groups;

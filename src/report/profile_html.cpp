@@ -164,7 +164,8 @@ KernelReport page_of(const Profile& profile, size_t index) {
                                   b.width),
                       {},
                       b.wavefronts,
-                      b.groups};
+                      b.groups,
+                      b.each_lane};
     for (uint32_t lane = 0; lane < 32; ++lane) {
       if ((b.mask >> lane & 1) == 0) continue;
       for (uint32_t word = b.address[lane] / 4;

@@ -58,7 +58,8 @@ inline KernelReport canned_kernel(const model::DeviceSpec& device, const std::st
   tile.pad = pad;
   const model::BankMap map =
       model::map_banks(tile, model::Walk::kColumn, 0, shadow::SharedAccess::kLoad);
-  BankAccess access{"tiled.cu:35, load of 4 bytes", {}, map.count.wavefronts, map.count.groups};
+  BankAccess access{
+      "tiled.cu:35, load of 4 bytes", {}, map.count.wavefronts, map.count.groups, false};
   for (uint32_t lane = 0; lane < 32; ++lane)
     access.lanes.push_back({lane, map.lanes[lane].address / 4});
   k.bank_accesses.push_back(access);

@@ -62,6 +62,19 @@ TEST(HtmlReport, BankMapShowsWhoMeets) {
   EXPECT_THAT(html, HasSubstr("class=\"free\" title=\"bank 31, word 1023: lanes 31\">31<"));
 }
 
+TEST(HtmlReport, LanesOfAnAtomicMeetInOneWord) {
+  ProfileReport report = canned_report();
+  report.kernels.resize(1);
+  BankAccess access{"k.cu:1, atomic of 4 bytes", {{0, 7}, {1, 7}, {2, 8}}, 2, 1, true};
+  report.kernels[0].bank_accesses = {access};
+  std::string html = html_report(report);
+  EXPECT_THAT(html, HasSubstr("class=\"conflict\" title=\"bank 7, word 7: lanes 0, 1\""));
+  EXPECT_THAT(html, HasSubstr("class=\"free\" title=\"bank 8, word 8: lanes 2\""));
+  report.kernels[0].bank_accesses[0].each_lane = false;
+  html = html_report(report);
+  EXPECT_THAT(html, HasSubstr("class=\"free\" title=\"bank 7, word 7: lanes 0, 1\""));
+}
+
 TEST(HtmlReport, TheTableHasARowAKernel) {
   ProfileReport report = canned_report();
   report.kernels.resize(1);

@@ -201,6 +201,8 @@ TEST(SharedWidths, IncrementsNobodyReadsAreAddedUp) {
   EXPECT_FALSE(profile.estimated_metrics.contains("smsp__sass_inst_executed_op_shared_ld.sum"));
   ASSERT_EQ(k.banks.size(), 6u);
   EXPECT_EQ(k.banks.front().wavefronts, 32u);
+  EXPECT_TRUE(k.banks.front().each_lane);
+  EXPECT_FALSE(k.banks.back().each_lane);
   EXPECT_EQ(k.banks.back().wavefronts, 1u);  // lanes of a word, added up
 }
 
