@@ -20,8 +20,9 @@ constexpr uint64_t kGuard = 512;  // unallocated bytes after each allocation
 constexpr uint64_t kHugePage =
     2 << 20;  // large allocations are aligned to it and ask for such pages
 
+constexpr uint64_t kMostKept = 1 << 28;  // addresses of freed memory that wait
+
 constexpr uint64_t kHeapGrain = 16;  // device-side malloc's alignment
-constexpr const char* kHeapLabel = "device malloc";
 
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
@@ -112,12 +113,14 @@ Result<Allocation> MemoryMap::reserve(uint64_t bytes, AllocationKind kind, std::
     bool managed = kind == AllocationKind::managed;
     uint64_t alignment = managed ? kPage : bytes >= 2 * kHugePage ? kHugePage : kAlignment;
     uint64_t need = round_up(bytes + kGuard, managed ? kPage : kAlignment);
-    auto hole = holes_.begin();
     uint64_t at = 0;
-    for (; hole != holes_.end(); ++hole) {
-      at = round_up(hole->first, alignment);
-      if (at + need <= hole->first + hole->second) break;
-    }
+    auto hole = holes_.end();
+    do {
+      for (hole = holes_.begin(); hole != holes_.end(); ++hole) {
+        at = round_up(hole->first, alignment);
+        if (at + need <= hole->first + hole->second) break;
+      }
+    } while (hole == holes_.end() && give_oldest_kept());
     if (hole == holes_.end())
       return Error{fmt::format("out of device address space: {} bytes", bytes)};
     // The pages of managed memory lie at their device address, readable and writable by the host.
@@ -203,7 +206,25 @@ void MemoryMap::release(const Allocation& a) {
   }
   used_ -= a.bytes;
   if (a.label == kHeapLabel) heap_used_ -= round_up(a.bytes, kHeapGrain);
-  uint64_t start = a.address, bytes = need;
+  if (observers_ == nullptr || !observers_->keeps_freed()) {
+    give_hole(a.address, need);
+    return;
+  }
+  kept_.emplace_back(a.address, need);
+  kept_bytes_ += need;
+  while (kept_bytes_ > kMostKept && kept_.size() > 1) give_oldest_kept();
+}
+
+bool MemoryMap::give_oldest_kept() {
+  if (kept_.empty()) return false;
+  const auto [start, bytes] = kept_.front();
+  kept_.pop_front();
+  kept_bytes_ -= bytes;
+  give_hole(start, bytes);
+  return true;
+}
+
+void MemoryMap::give_hole(uint64_t start, uint64_t bytes) {
   auto next = holes_.lower_bound(start);
   if (next != holes_.end() && start + bytes == next->first) {
     bytes += next->second;

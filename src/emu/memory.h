@@ -4,11 +4,15 @@
 // used where it is: their bias is 0. With observers, the engine has a mapping of its own of managed
 // memory, so that the host's can be protected.
 //
+// Freed ranges can be kept unused for a while (ObserverSource::keeps_freed): some bytes of addresses,
+// and the last one whatever its size. They count as free, and are given out when no others are left.
+//
 // Tested by tests/unit/emu/memory_test.cpp.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +23,8 @@
 #include "util/result.h"
 
 namespace tw::emu {
+
+inline constexpr const char* kHeapLabel = "device malloc";  // of what device code has allocated
 
 class MemoryMap {
  public:
@@ -48,12 +54,17 @@ class MemoryMap {
   MemoryMap() = default;
   Result<Allocation> reserve(uint64_t bytes, AllocationKind kind, std::string label);
   void release(const Allocation& a);
+  void give_hole(uint64_t start, uint64_t bytes);
+  bool give_oldest_kept();  // false: there is none
   std::optional<Allocation> find_own(uint64_t address) const;
 
   ObserverSource* observers_ = nullptr;  // told without the lock
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, Allocation> live_;  // by address
   std::map<uint64_t, uint64_t> holes_;   // free ranges of the window: address -> bytes
+  // Freed ranges that are no holes yet (ObserverSource::keeps_freed), the oldest first.
+  std::deque<std::pair<uint64_t, uint64_t>> kept_;
+  uint64_t kept_bytes_ = 0;
   uint32_t device_ = 0;
   uint64_t window_ = 0, window_bytes_ = 0;
   uint8_t* data_ = nullptr;  // bytes of window_ + x lie at data_ + x

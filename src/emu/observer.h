@@ -178,6 +178,8 @@ class ObserverSource {
   virtual uint8_t wanted(const Launch&) = 0;
   // True: the CTAs run one after the other, on one thread (one Observer).
   virtual bool one_thread() const { return true; }
+  // True: freed addresses are not given out again as long as there is room, so that uses of them show.
+  virtual bool keeps_freed() const { return false; }
   // The Observer of one worker; lives until launch_end. Called before the workers start.
   virtual Observer* launch_begin(const Launch&, const Program&, uint32_t worker) = 0;
   // `block_counts`: summed over the workers, by Program::blocks; empty unless kObserveBlocks.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "emu/memory.h"
 #include "observe/checkers/session.h"
 
 namespace tw::observe {
@@ -209,10 +210,12 @@ void CheckSession::finish(int status) {
     uint64_t number = 0, bytes = 0;
     const Shadow* first = nullptr;
   };
-  std::map<std::vector<uint64_t>, Leak> leaks;
+  std::map<std::pair<std::string, std::vector<uint64_t>>, Leak> leaks;
   for (const auto& [address, s] : shadows_) {
-    if (!by_the_host(s->allocation)) continue;
-    Leak& l = leaks[s->allocated ? s->allocated->calls : std::vector<uint64_t>{}];
+    const bool by_device = s->allocation.label == emu::kHeapLabel;
+    if (!by_the_host(s->allocation) && !by_device) continue;
+    Leak& l = leaks[{by_device ? "device " + s->kernel : "",
+                     s->allocated ? s->allocated->calls : std::vector<uint64_t>{}}];
     ++l.number;
     l.bytes += s->allocation.bytes;
     if (l.first == nullptr || s->allocation.id < l.first->allocation.id) l.first = s.get();
@@ -231,10 +234,17 @@ void CheckSession::finish(int status) {
                     : fmt::format("{} bytes in {} allocations were never freed", l.bytes, l.number);
     f.allocation = (l.number == 1 ? "" : "the first: ") + bytes_at(l.first->allocation);
     const bool host = l.first->allocation.kind == emu::AllocationKind::host;
-    f.advice = host ? "free it with cudaFreeHost" : "free it with cudaFree";
+    const bool by_device = l.first->allocation.label == emu::kHeapLabel;
+    if (by_device) {
+      f.kernel = l.first->kernel;
+      f.message += ", of device-side malloc or new";
+    }
+    f.advice = by_device ? "free it with free or delete, in device code"
+               : host    ? "free it with cudaFreeHost"
+                         : "free it with cudaFree";
     f.count = l.number;
     if (l.first->allocated) {
-      f.sites.push_back(host_site(*l.first->allocated, "allocated"));
+      f.sites.push_back(host_site(*l.first->allocated, by_device ? "launched" : "allocated"));
       if (f.sites.back().stack.empty()) f.sites.clear();
     }
     add(std::move(f));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "emu/memory.h"
+
 namespace tw::observe {
 
 using report::Finding;
@@ -397,6 +399,10 @@ void CheckSession::allocated(const emu::Allocation& a) {
   auto s = std::make_unique<Shadow>();
   s->allocation = a;
   s->allocated = std::move(stack);
+  if (a.label == emu::kHeapLabel && running_.size() == 1) {
+    s->kernel = running_.front()->state()->program->function->name;
+    s->allocated = running_.front()->state()->launched;
+  }
   s->tracked = a.kind == emu::AllocationKind::device;
   if (s->tracked && (options_.tools & kInitcheck)) s->written.reset(a.bytes);
   shadows_[a.address] = std::move(s);

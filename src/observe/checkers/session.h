@@ -105,6 +105,7 @@ class CheckSession final : public emu::ObserverSource {
 
   // ---- ObserverSource ----
   uint8_t wanted(const emu::Launch& launch) override;
+  bool keeps_freed() const override { return (options_.tools & kMemcheck) != 0; }
   emu::Observer* launch_begin(const emu::Launch& launch, const emu::Program& program,
                               uint32_t worker) override;
   void launch_end(const emu::Launch& launch, const emu::Program& program, const emu::Fault& fault,
@@ -155,6 +156,7 @@ class CheckSession final : public emu::ObserverSource {
   struct Shadow {
     emu::Allocation allocation;
     HostStackPtr allocated;
+    std::string kernel;   // device-side malloc: the kernel that called it, if it ran alone
     shadow::Lines lines;  // empty until the first access under racecheck
     Written written;
     // Several devices know it: those that do not own it reach it by the host's pages.

@@ -13,6 +13,7 @@
 // expect: early: warning leak @early
 // expect: pinned: warning leak @pinned
 // expect: managed: warning leak @managed
+// expect: device_heap: warning leak @device_heap
 #include "planted.h"
 
 namespace PLANTED {
@@ -134,6 +135,29 @@ void managed_case() {
   BUG(, cudaFree(a));
 }
 
+// A list that device code makes and does not take down.
+__global__ void list(int* out) {
+  struct Node {
+    Node* next;
+    int value;
+  };
+  Node* head = nullptr;
+  for (int i = 0; i < 3; ++i) head = new Node{head, i};
+  int sum = 0;
+  for (const Node* n = head; n != nullptr; n = n->next) sum += n->value;
+  out[threadIdx.x] = sum;
+  while (head != nullptr) {
+    Node* const next = head->next;
+    BUG(, delete head);
+    head = next;
+  }
+}
+void device_heap_case() {
+  int* out = device_array<int>(8);
+  list<<<1, 8>>>(out);  // @device_heap
+  cudaFree(out);
+}
+
 int program(const char* only) {
   return run_cases({{"threads", threads_case},
                     {"dynamic_shared", dynamic_shared_case},
@@ -146,7 +170,8 @@ int program(const char* only) {
                     {"loop", loop_case},
                     {"early", early_case},
                     {"pinned", pinned_case},
-                    {"managed", managed_case}},
+                    {"managed", managed_case},
+                    {"device_heap", device_heap_case}},
                    only);
 }
 

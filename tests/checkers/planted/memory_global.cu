@@ -12,6 +12,7 @@
 // expect: freed: error use-after-free @freed allocated=@freed_allocated freed=@freed_free
 // expect: double_buffer: error use-after-free @step freed=@step_free
 // expect: bins: error use-after-free @bins
+// expect: given_again: error use-after-free @given_again freed=@given_again_free
 // expect: freed_async: error use-after-free @freed_async
 #include "planted.h"
 
@@ -146,6 +147,19 @@ void freed_async_case() {
   BUG(, cudaFreeAsync(in, cudaStreamPerThread));
 }
 
+// An array of the same size has been allocated since: it does not lie where the other was.
+__global__ void given_again(float* values) {
+  values[threadIdx.x] = threadIdx.x;  // @given_again
+}
+void given_again_case() {
+  float* first = device_array<float>(64);
+  cudaFree(first);  // @given_again_free
+  float* second = device_array<float>(64);
+  given_again<<<1, 64>>>(BUG(first, second));
+  cudaDeviceSynchronize();
+  cudaFree(second);
+}
+
 int program(const char* only) {
   return run_cases({{"rows", rows_case},
                     {"previous", previous_case},
@@ -158,6 +172,7 @@ int program(const char* only) {
                     {"freed", freed_case},
                     {"double_buffer", double_buffer_case},
                     {"bins", bins_case},
+                    {"given_again", given_again_case},
                     {"freed_async", freed_async_case}},
                    only);
 }

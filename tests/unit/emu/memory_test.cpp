@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "emu/observer.h"
+
 namespace tw::emu {
 namespace {
 
@@ -153,6 +155,40 @@ TEST_F(Memory, APeersAllocationsAreFoundWhileItIsOne) {
   EXPECT_FALSE(other->find(allocate(8)));  // one direction only
   map->set_peer(*other, false);
   EXPECT_FALSE(map->find(a));
+}
+
+class KeepsFreed final : public ObserverSource {
+ public:
+  uint8_t wanted(const Launch&) override { return 0; }
+  Observer* launch_begin(const Launch&, const Program&, uint32_t) override { return nullptr; }
+  bool keeps_freed() const override { return true; }
+};
+
+TEST(KeptMemory, IsFreeButNotGivenOutAgainAsLongAsThereIsRoom) {
+  KeepsFreed observer;
+  auto created = MemoryMap::create(64 * kMega, &observer);
+  ASSERT_TRUE(created.ok());
+  const std::unique_ptr<MemoryMap> map = std::move(*created);
+  std::vector<uint64_t> seen;
+  for (int i = 0; i < 100; ++i) {
+    const Result<uint64_t> a = map->allocate(1000, AllocationKind::device);
+    ASSERT_TRUE(a.ok());
+    EXPECT_EQ(map->used(), 1000u);
+    for (const uint64_t old : seen) EXPECT_NE(*a, old);
+    seen.push_back(*a);
+    EXPECT_FALSE(map->find(*a - 1));
+    ASSERT_TRUE(map->free(*a).ok());
+    EXPECT_FALSE(map->find(*a));
+    EXPECT_FALSE(map->free(*a).ok());
+    EXPECT_EQ(map->used(), 0u);
+  }
+  // All of it can be had again and again, in whatever kinds: kept ranges give way.
+  for (int i = 0; i < 200; ++i) {
+    const auto kind = i % 2 ? AllocationKind::managed : AllocationKind::device;
+    const Result<uint64_t> a = map->allocate(64 * kMega, kind);
+    ASSERT_TRUE(a.ok()) << i << ": " << a.error().to_string();
+    ASSERT_TRUE(map->free(*a).ok());
+  }
 }
 
 }  // namespace
