@@ -393,6 +393,7 @@ class Emitter {
     site->element = key.element;
     site->elements = key.elements;
     site->bytes = uint8_t(element_bytes(key.element) * key.elements);
+    site->copy_bytes = ir.copy_bytes;
     site->ordering = ir.mods[isa::Field::ordering];
     site->scope = ir.mods[isa::Field::scope];
     site->operation = ir.mods[isa::Field::operation];

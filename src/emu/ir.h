@@ -78,6 +78,7 @@ struct Ir {
   bool unobserved = false;  // a load that is no access of the program: it copies an argument,
                             // padding and what was never written included
   bool async = false;       // of cp.async: its store, loads of bytes but the first, arrival
+  uint8_t copy_bytes = 0;   // loads of cp.async: the bytes of a copy
   // A load whose value nobody uses, but to put some of its bits back where they were (find_copies).
   bool unused = false;
   uint32_t d[4] = {kNoReg, kNoReg, kNoReg, kNoReg};

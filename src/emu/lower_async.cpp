@@ -65,6 +65,7 @@ Status Lowering::async_copy(Instance& f, const ptx::Instruction& in, bool sixtee
       ir.elements = elements;
       ir.offset = from->offset + offset;
       ir.s[ir.sources++] = from->address;
+      ir.copy_bytes = uint8_t(bytes);
       for (uint8_t e = 0; e < elements; ++e) ir.d[ir.destinations++] = registers[e];
       return ir;
     };
@@ -74,29 +75,63 @@ Status Lowering::async_copy(Instance& f, const ptx::Instruction& in, bool sixtee
     uint32_t whole = kNoReg;
     if (count) whole = is_more_than(bytes - 1);
     if (ignored) whole = ignored->reg;
-    Ir& all = load(Element::b32, words, 0, value);
-    all.guard = whole;
-    all.guard_negated = ignored.has_value();
-    if (count) {  // rare: some of the bytes, one by one, as the others may not be readable
+    auto load_whole = [&](bool counted) {
+      Ir& all = load(Element::b32, words, 0, value);
+      all.guard = whole;
+      all.guard_negated = ignored.has_value();
+      all.async = !counted;
+    };
+    // Some of the bytes, one by one, as the others may not be readable.
+    auto load_bytes = [&](bool first_counted) {
+      for (uint64_t b = 0; b + 1 < bytes; ++b) {
+        const uint32_t byte = d_.new_register(2), wide = d_.new_register(4);
+        apply("mov.b32", {constant(0)}, wide);
+        apply("mov.b16", {constant(0)}, byte);
+        const uint32_t there = is_more_than(b);
+        Ir& one = load(Element::u8, 1, int64_t(b), &byte);
+        one.guard = there;
+        one.async = b != 0 || !first_counted;
+        apply("cvt.u32.u16", {reg(byte)}, wide);
+        const Source part = apply("shl.b32", {reg(wide), constant(b % 4 * 8)});
+        apply("or.b32", {reg(value[b / 4]), part}, value[b / 4]);
+      }
+    };
+    if (!count) {
+      load_whole(true);
+    } else {
       const uint32_t some = d_.new_register(0);
       apply("and.pred", {reg(is_more_than(0)), apply("not.pred", {reg(whole)})}, some);
-      guard_ = some, guard_negated_ = false;
-      Status s = guarded(in, [&]() -> Status {
-        for (uint64_t b = 0; b + 1 < bytes; ++b) {
-          const uint32_t byte = d_.new_register(2), wide = d_.new_register(4);
-          apply("mov.b32", {constant(0)}, wide);
-          apply("mov.b16", {constant(0)}, byte);
-          const uint32_t there = is_more_than(b);
-          Ir& one = load(Element::u8, 1, int64_t(b), &byte);
-          one.guard = there;
-          one.async = b != 0;  // a sector holds them all: the first stands for them in counters
-          apply("cvt.u32.u16", {reg(byte)}, wide);
-          const Source part = apply("shl.b32", {reg(wide), constant(b % 4 * 8)});
-          apply("or.b32", {reg(value[b / 4]), part}, value[b / 4]);
-        }
-        return Unit{};
-      });
-      if (!s.ok()) return s;
+      auto where = [&](uint32_t predicate, bool negated, auto body) {
+        guard_ = predicate, guard_negated_ = negated;
+        return guarded(in, [&]() -> Status {
+          body();
+          return Unit{};
+        });
+      };
+      if (d_.options.observed == 0) {
+        load_whole(true);
+        if (Status s = where(some, false, [&] { load_bytes(true); }); !s.ok()) return s;
+      } else {
+        // Counters see one request of a warp: where a lane has a part, the first bytes of all lanes
+        // stand for it.
+        const uint32_t any = d_.new_register(0);
+        Ir& vote = append(IrKind::machine);
+        vote.builtin = int32_t(Builtin::vote);
+        vote.mods = isa::Mods{}.with(Field::operation, isa::kOpAny);
+        vote.type = Type::pred;
+        vote.s[vote.sources++] = reg(some);
+        vote.d[vote.destinations++] = any;
+        Status s = where(any, false, [&] {
+          const uint32_t first = d_.new_register(2), there = is_more_than(0);
+          load(Element::u8, 1, 0, &first).guard = there;
+          load_whole(false);
+        });
+        if (!s.ok()) return s;
+        s = where(some, false, [&] { load_bytes(false); });
+        if (!s.ok()) return s;
+        s = where(any, true, [&] { load_whole(true); });
+        if (!s.ok()) return s;
+      }
     }
     Ir& store = append(IrKind::store);
     store.space = to->space;

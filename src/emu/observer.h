@@ -61,7 +61,9 @@ struct AccessSite {
   AddressForm form = AddressForm::lanes;    // what is known of the addresses under a full mask
   Element element = Element::b32;
   uint8_t elements = 1;
-  uint8_t bytes = 4;                 // of one lane, all elements
+  uint8_t bytes = 4;  // of one lane, all elements
+  // Reads of cp.async: the bytes of a lane's copy, which the access stands for; else 0.
+  uint8_t copy_bytes = 0;
   uint8_t ordering = isa::kWeak;     // isa::Ordering; atomics without one are relaxed
   uint8_t scope = isa::kScopeNone;   // isa::Scope
   uint8_t operation = isa::kOpNone;  // isa::Operation of atomics

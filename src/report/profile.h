@@ -29,11 +29,14 @@ namespace tw::report {
 struct Counters {
   double warps = 0, lanes = 0;  // executed instructions, by warps and by their lanes
   double flops_fp32 = 0, flops_fp64 = 0, flops_fp16 = 0;
+  // Of tensor cores, by the type of the factors.
+  double tensor_tf32 = 0, tensor_fp16 = 0, tensor_bf16 = 0, tensor_fp8 = 0;
   double l1_wavefronts = 0;  // of global and local requests
   double st_lines = 0;       // lines that stores and atomics touch
   double ld_requests = 0, ld_sectors = 0, ld_ideal = 0, ld_bytes = 0, ld_l2_sectors = 0;  // global
   double st_requests = 0, st_sectors = 0, st_ideal = 0, st_bytes = 0;
   double shared_ld_requests = 0, shared_ld_wavefronts = 0, shared_ld_conflicts = 0;
+  double ldmatrix_requests = 0, ldmatrix_wavefronts = 0;  // a part of shared_ld
   double shared_st_requests = 0, shared_st_wavefronts = 0, shared_st_conflicts = 0;
   double local_requests = 0, local_sectors = 0;
   double atomic_requests = 0, atomic_sectors = 0;
@@ -41,7 +44,8 @@ struct Counters {
   double barriers = 0;  // warps that reached one
 
   Counters& operator+=(const Counters& other);
-  double flops() const { return flops_fp32 + flops_fp64 + flops_fp16; }
+  double flops_tensor() const { return tensor_tf32 + tensor_fp16 + tensor_bf16 + tensor_fp8; }
+  double flops() const { return flops_fp32 + flops_fp64 + flops_fp16 + flops_tensor(); }
   double excess_sectors() const { return ld_sectors - ld_ideal + st_sectors - st_ideal; }
   double shared_wavefronts() const {
     return shared_ld_wavefronts + shared_st_wavefronts + shared_atomic_wavefronts;

@@ -29,9 +29,13 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
   out.warps = double(c.warps), out.lanes = double(c.lanes);
   const double flops = double(c.lanes) * s.flops;
   if (s.flops != 0)
-    (s.pipe == "fp64"   ? out.flops_fp64
-     : s.pipe == "fp16" ? out.flops_fp16
-                        : out.flops_fp32) = flops;
+    (s.pipe == "fp64" || s.pipe == "tensor_fp64" ? out.flops_fp64
+     : s.pipe == "fp16"                          ? out.flops_fp16
+     : s.pipe == "tensor_tf32"                   ? out.tensor_tf32
+     : s.pipe == "tensor_fp16"                   ? out.tensor_fp16
+     : s.pipe == "tensor_bf16"                   ? out.tensor_bf16
+     : s.pipe == "tensor_fp8"                    ? out.tensor_fp8
+                                                 : out.flops_fp32) = flops;
   const double requests = double(c.requests), bytes = double(c.access_lanes) * s.width;
   double shared_requests = 0, wavefronts = 0, groups = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -52,6 +56,8 @@ Counters counters_of(const SiteInfo& s, const SiteCounts& c, const WidthRule& ru
     case Traffic::shared_load:
       out.shared_ld_requests = shared_requests, out.shared_ld_wavefronts = wavefronts,
       out.shared_ld_conflicts = wavefronts - groups;
+      if (s.text.starts_with("ldmatrix"))
+        out.ldmatrix_requests = shared_requests, out.ldmatrix_wavefronts = wavefronts;
       break;
     case Traffic::shared_store:
       out.shared_st_requests = shared_requests, out.shared_st_wavefronts = wavefronts,
@@ -142,8 +148,9 @@ void mark_estimated(const SiteInfo& s, const FloatRule& rule, std::set<std::stri
 }
 
 Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters& c,
-                   const FloatCounts& ops, uint32_t registers, const model::Occupancy& occupancy,
-                   double sass_warps, double sass_lanes) {
+                   const FloatCounts& ops, const std::map<std::string, double>& tensor,
+                   uint32_t registers, const model::Occupancy& occupancy, double sass_warps,
+                   double sass_lanes) {
   Metrics m;
   m["launch__block_size"] = double(p.block[0]) * p.block[1] * p.block[2];
   m["launch__grid_size"] = double(l.grid[0]) * l.grid[1] * l.grid[2];
@@ -159,15 +166,20 @@ Metrics metrics_of(const ProgramRecord& p, const LaunchRecord& l, const Counters
   m["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] = c.st_requests;
   m["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = c.ld_sectors;
   m["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] = c.st_sectors;
-  m["smsp__sass_inst_executed_op_shared_ld.sum"] = c.shared_ld_requests;
+  m["smsp__sass_inst_executed_op_shared_ld.sum"] = c.shared_ld_requests - c.ldmatrix_requests;
+  m["smsp__sass_inst_executed_op_ldsm.sum"] = c.ldmatrix_requests;
   m["smsp__sass_inst_executed_op_shared_st.sum"] = c.shared_st_requests;
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] = c.shared_ld_wavefronts;
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] = c.shared_st_wavefronts;
-  m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] = c.shared_ld_wavefronts;
+  m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] =
+      c.shared_ld_wavefronts - c.ldmatrix_wavefronts;
+  m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum"] = c.ldmatrix_wavefronts;
   m["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] = c.shared_st_wavefronts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"] = c.shared_ld_conflicts;
   m["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"] = c.shared_st_conflicts;
   for (size_t i = 0; i < ops.size(); ++i) m[float_metric(i)] = ops[i];
+  for (const auto& [path, flops] : tensor)
+    m[fmt::format("sm__ops_path_tensor_{}.sum", path)] = flops;
   m["l1tex__m_xbar2l1tex_read_sectors.sum"] = double(l.l2_read_sectors);
   m["lts__t_sectors_srcunit_tex_op_write.sum"] = double(l.l2_written_sectors);
   m["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"] = c.shared_atomic_wavefronts;
@@ -203,7 +215,8 @@ std::pair<const LineProfile*, double> culprit(const KernelProfile& k) {
     if (unit.find("DRAM") != std::string::npos || unit.find("L2") != std::string::npos)
       return c.ld_l2_sectors + c.st_sectors + c.atomic_sectors;
     if (unit.find("L1") != std::string::npos) return c.ld_sectors + c.st_sectors + c.local_sectors;
-    if (unit.find("FP") != std::string::npos) return c.flops();
+    if (unit.find("FP") != std::string::npos || unit.find("tensor") != std::string::npos)
+      return c.flops();
     return c.warps;
   };
   const LineProfile* most = nullptr;
@@ -267,6 +280,9 @@ class Sources {
 Counters& Counters::operator+=(const Counters& o) {
   warps += o.warps, lanes += o.lanes;
   flops_fp32 += o.flops_fp32, flops_fp64 += o.flops_fp64, flops_fp16 += o.flops_fp16;
+  tensor_tf32 += o.tensor_tf32, tensor_fp16 += o.tensor_fp16, tensor_bf16 += o.tensor_bf16,
+      tensor_fp8 += o.tensor_fp8;
+  ldmatrix_requests += o.ldmatrix_requests, ldmatrix_wavefronts += o.ldmatrix_wavefronts;
   l1_wavefronts += o.l1_wavefronts, st_lines += o.st_lines;
   ld_requests += o.ld_requests, ld_sectors += o.ld_sectors, ld_ideal += o.ld_ideal,
       ld_bytes += o.ld_bytes, ld_l2_sectors += o.ld_l2_sectors;
@@ -458,11 +474,14 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     KernelProfile& k = report.kernels[kernel_at[i]];
     Counters total;
     FloatCounts ops{};
+    std::map<std::string, double> tensor;  // FLOP by the word of Nsight Compute's path counters
     double sass_warps = 0, sass_lanes = 0;
     for (size_t s = 0; s < l->sites.size(); ++s) {
       total += counters_of(p.sites[s], l->sites[s], codes[i].rules[s]);
       for (size_t op = 0; op < ops.size(); ++op)
         ops[op] += double(l->sites[s].lanes) * codes[i].floats[s].operations[op];
+      if (const SiteInfo& site = p.sites[s]; site.pipe.starts_with("tensor_"))
+        tensor[site.op] += double(l->sites[s].lanes) * site.flops;
       if (codes[i].sass.empty()) continue;
       sass_warps += double(l->sites[s].warps) * codes[i].sass[s],
           sass_lanes += double(l->sites[s].lanes) * codes[i].sass[s];
@@ -481,7 +500,8 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     out.device = p.device;
     out.id = l->id, out.kernel = kernel_at[i], out.grid = l->grid, out.block = p.block;
     out.dynamic_shared_bytes = l->dynamic_shared_bytes, out.faulted = l->faulted;
-    out.metrics = metrics_of(p, *l, total, ops, k.registers, occupancy, sass_warps, sass_lanes);
+    out.metrics =
+        metrics_of(p, *l, total, ops, tensor, k.registers, occupancy, sass_warps, sass_lanes);
     out.metrics["launch__shared_mem_per_block"] =
         double(p.static_shared_bytes + l->dynamic_shared_bytes + device.shared_reserved_per_block);
     report.launches.push_back(std::move(out));
@@ -494,6 +514,10 @@ Profile build_profile(const Records& records, const model::DeviceSpec& device,
     launch_work.fp64_instructions = work[i].fp64_instructions * share;
     launch_work.fp16_instructions = work[i].fp16_instructions * share,
     launch_work.int32_instructions = work[i].int32_instructions * share;
+    launch_work.tf32_tensor_flops = total.tensor_tf32;
+    launch_work.fp16_tensor_flops = total.tensor_fp16;
+    launch_work.bf16_tensor_flops = total.tensor_bf16;
+    launch_work.fp8_tensor_flops = total.tensor_fp8;
     launch_work.sfu_instructions = work[i].sfu_instructions * share;
     launch_work.warp_instructions = sass_warps > 0 ? sass_warps : total.warps;
     // Launches follow one another: what one leaves dirty in a full L2, the next one writes back.

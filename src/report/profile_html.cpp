@@ -112,14 +112,24 @@ FindingSummary summary_of(const Finding& f) {
   return {std::string(severity_word(f.severity)), f.kind, place, f.message, f.advice};
 }
 
+// The roof's pipe with the most FLOP.
+const char* main_pipe(const Counters& c) {
+  const std::pair<double, const char*> pipes[] = {
+      {c.flops_fp32, "FP32"},         {c.flops_fp64, "FP64"},
+      {c.flops_fp16, "FP16"},         {c.tensor_tf32, "TF32 tensor"},
+      {c.tensor_fp16, "FP16 tensor"}, {c.tensor_bf16, "BF16 tensor"},
+      {c.tensor_fp8, "FP8 tensor"}};
+  return std::max_element(std::begin(pipes), std::end(pipes),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
 KernelReport page_of(const Profile& profile, size_t index) {
   const KernelProfile& k = profile.kernels[index];
   KernelReport r;
   r.name = kernel_title(profile, k), r.grid = grid_text(k), r.block = shape(k.block);
   r.verdict = k.verdict;
-  r.pipe = k.total.flops_fp64 > k.total.flops_fp32   ? "FP64"
-           : k.total.flops_fp16 > k.total.flops_fp32 ? "FP16"
-                                                     : "FP32";
+  r.pipe = main_pipe(k.total);
   r.launches = k.launches;
   r.sectors = k.total.ld_sectors + k.total.st_sectors;
   r.ideal_sectors = k.total.ld_ideal + k.total.st_ideal;

@@ -26,6 +26,7 @@ Json counters(const Counters& c) {
   };
   put("warp_instructions", c.warps), put("thread_instructions", c.lanes);
   put("flops_fp32", c.flops_fp32), put("flops_fp64", c.flops_fp64), put("flops_fp16", c.flops_fp16);
+  put("flops_tensor", c.flops_tensor());
   put("global_ld_requests", c.ld_requests), put("global_ld_sectors", c.ld_sectors),
       put("global_ld_ideal_sectors", c.ld_ideal);
   put("global_ld_bytes", c.ld_bytes), put("global_ld_l2_sectors", c.ld_l2_sectors);
@@ -34,6 +35,7 @@ Json counters(const Counters& c) {
   put("shared_ld_requests", c.shared_ld_requests),
       put("shared_ld_wavefronts", c.shared_ld_wavefronts),
       put("shared_ld_conflicts", c.shared_ld_conflicts);
+  put("ldmatrix_requests", c.ldmatrix_requests), put("ldmatrix_wavefronts", c.ldmatrix_wavefronts);
   put("shared_st_requests", c.shared_st_requests),
       put("shared_st_wavefronts", c.shared_st_wavefronts),
       put("shared_st_conflicts", c.shared_st_conflicts);

@@ -42,7 +42,8 @@ struct SiteInfo {
   std::string file;          // user's source
   uint32_t line = 0;         // 0: unknown
   std::string category, pipe;
-  std::string op;      // the word of Nsight Compute's op counters: "ffma", "dadd", ...; or empty
+  std::string op;      // the word of Nsight Compute's op counters: "ffma", "dadd", ...; of tensor
+                       // cores its path: "src_bf16_dst_fp32"; or empty
   uint32_t flops = 0;  // a lane
   Traffic traffic = Traffic::none;
   uint32_t width = 0;    // bytes a lane

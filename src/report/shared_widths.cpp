@@ -19,6 +19,11 @@ struct SharedRef {
 // value of the base register, same direction and width.
 using GroupKey = std::tuple<uint32_t, int, uint32_t, uint32_t, bool, uint32_t>;
 
+// ptxas joins plain loads and stores only.
+bool may_be_joined(const ptx::Instruction& in) {
+  return in.opcode != "ldmatrix" && in.opcode != "stmatrix" && in.opcode != "wmma";
+}
+
 bool is_shared(Traffic t) { return t == Traffic::shared_load || t == Traffic::shared_store; }
 
 void note_definitions(const ptx::Operand& o, uint32_t at, std::map<uint32_t, uint32_t>& defined) {
@@ -47,7 +52,7 @@ std::map<GroupKey, std::vector<SharedRef>> group(const ProgramRecord& program,
         in.opcode == "membar" || in.opcode == "fence" || in.opcode == "call")
       ++epoch;
     const auto site = site_of.find(i);
-    if (site != site_of.end()) {
+    if (site != site_of.end() && may_be_joined(in)) {
       const SiteInfo& s = program.sites[site->second];
       const bool store = s.traffic == Traffic::shared_store;
       if (store != last_was_store) ++epoch;
@@ -233,6 +238,10 @@ std::vector<WidthRule> shared_width_rules(const ProgramRecord& program,
     read_widths(groups, *code, rules);
   else
     model_widths(groups, counts, rules);
+  // What ptxas makes of wmma.load and wmma.store differs from the loads and stores counted here.
+  for (size_t i = 0; i < program.sites.size(); ++i)
+    if (program.sites[i].text.starts_with("wmma") && is_shared(program.sites[i].traffic))
+      rules[i].estimated = true;
   return rules;
 }
 

@@ -89,9 +89,10 @@ void CountingObserver::shared(uint32_t site, const emu::AccessSite& a, const uin
 void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uint64_t* address,
                               uint64_t offset, uint32_t lanes, bool regular, bool uniform,
                               const emu::Access& access) {
-  const Pattern& p =
-      patterns_[site].find<uint64_t>(PatternSpace::global, access_of(a, report::Traffic::none),
-                                     a.bytes, address, offset, lanes, regular, uniform);
+  const Pattern& p = patterns_[site].find<uint64_t>(
+      a.copy_bytes != 0 ? PatternSpace::copy : PatternSpace::global,
+      access_of(a, report::Traffic::none), a.copy_bytes != 0 ? a.copy_bytes : a.bytes, address,
+      offset, lanes, regular, uniform);
   const uint64_t base =
       (address[uniform ? 0 : uint32_t(std::countr_zero(lanes))] + offset) / kLineBytes;
   if (a.kind == AccessKind::read) {

@@ -14,6 +14,26 @@ bool worse(const report::BankExample& a, const report::BankExample& b) {
   return a.mask != b.mask ? a.mask > b.mask : a.address < b.address;
 }
 
+namespace {
+
+// Distinct sectors of each group of lanes that moves 128 bytes, summed. Copies are aligned to their
+// size, so that a lane's lie in one sector.
+uint32_t sectors_by_group(const uint64_t* address, uint32_t mask, uint32_t width) {
+  const uint32_t lanes = std::min(32u, kLineBytes / width);
+  uint32_t count = 0;
+  for (uint32_t begin = 0; begin < 32; begin += lanes)
+    for (uint32_t lane = begin; lane < begin + lanes; ++lane) {
+      bool seen = (mask >> lane & 1) == 0;
+      for (uint32_t before = begin; before < lane && !seen; ++before)
+        seen = (mask >> before & 1) != 0 &&
+               address[before] / shadow::kSectorBytes == address[lane] / shadow::kSectorBytes;
+      count += !seen;
+    }
+  return count;
+}
+
+}  // namespace
+
 Pattern& PatternTable::add(PatternSpace space, SharedAccess access, uint32_t width,
                            const uint64_t* address, Pattern pattern) {
   if (patterns_.size() == kMaxPatterns) fold();
@@ -62,7 +82,10 @@ Pattern& PatternTable::add(PatternSpace space, SharedAccess access, uint32_t wid
     for (uint32_t lane = 0; lane < 32; ++lane) at[lane] = uint32_t(address[lane]);
     pattern.wavefronts[0] = std::max(shadow::count_banks(at, mask, width, access).wavefronts,
                                      uint32_t(pattern.lines.size() + 3) / 4);
-    for (const LinePart& l : pattern.lines) pattern.sectors += uint32_t(std::popcount(l.sectors));
+    if (space == PatternSpace::copy)
+      pattern.sectors = sectors_by_group(address, mask, width);
+    else
+      for (const LinePart& l : pattern.lines) pattern.sectors += uint32_t(std::popcount(l.sectors));
     // The ideal holds what is asked for once: lanes that share an address ask for it together.
     uint32_t distinct = 0;
     for (uint32_t lane = 0; lane < 32; ++lane) {

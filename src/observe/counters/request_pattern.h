@@ -34,7 +34,7 @@ struct Pattern {
   // What it looks like.
   uint32_t mask = 0;
   bool regular = false;                 // low and half say all
-  uint32_t width = 0;                   // bytes of a lane: cp.async reads some lanes byte by byte
+  uint32_t width = 0;                   // bytes of a lane
   uint64_t low = 0;                     // first active lane's address, modulo 16 or 128
   uint64_t half = 0;                    // regular: lane 16's distance from lane 0
   std::array<uint64_t, 32> distance{};  // from the first active lane; 0 for inactive lanes
@@ -46,7 +46,9 @@ struct Pattern {
   std::vector<LinePart> lines;
 };
 
-enum class PatternSpace : uint8_t { shared, global };
+// copy: global memory read by cp.async, whose lanes hand over 128 bytes at a time (8 lanes of 16
+// bytes): a sector that two such groups share counts twice, as on an H200 (step 14 of kernels/gemm).
+enum class PatternSpace : uint8_t { shared, global, copy };
 using shadow::SharedAccess;
 
 // True if `a` shows more conflicts, or as many and comes first in a fixed order (so that the

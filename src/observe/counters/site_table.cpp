@@ -1,5 +1,8 @@
 #include "observe/counters/site_table.h"
 
+#include <fmt/format.h>
+
+#include "isa/matrix.h"
 #include "isa/table.h"
 #include "ptx/printer.h"
 
@@ -51,6 +54,32 @@ std::string op_of(std::string_view opcode, isa::Type type) {
   if (opcode == "add" || opcode == "sub") return std::string(letter) + "add";
   if (opcode == "mul") return std::string(letter) + "mul";
   return {};
+}
+
+// Products of matrices: the tensor cores' path by the type of the factors, FLOP a lane, and the words
+// in sm__ops_path_tensor_*. Integer products are no FLOP.
+void describe_product(const isa::Match& match, report::SiteInfo& s) {
+  const isa::GeometrySize size = isa::kGeometrySizes[match.mods[isa::Field::geometry]];
+  const auto product = [&](const char* type) {
+    s.pipe = std::string("tensor_") + type;
+    s.flops = uint32_t(size.m) * size.n * size.k * 2 / 32;
+    s.op = fmt::format("src_{}_dst_{}", type, match.type == isa::Type::f16 ? "fp16" : "fp32");
+  };
+  switch (*isa::machine_row(match.row)) {
+    case isa::Machine::mma_half:
+    case isa::Machine::wmma_half: return product("fp16");
+    case isa::Machine::mma_bfloat:
+    case isa::Machine::wmma_bfloat: return product("bf16");
+    case isa::Machine::mma_tf32:
+    case isa::Machine::wmma_tf32: return product("tf32");
+    case isa::Machine::mma_float8: return product("fp8");
+    case isa::Machine::mma_double:
+    case isa::Machine::wmma_double:
+      product("fp64");
+      s.op = "src_fp64";
+      return;
+    default: return;
+  }
 }
 
 bool has(const ptx::Instruction& in, std::string_view word) {
@@ -106,9 +135,14 @@ SiteTable describe_sites(const emu::Program& program) {
                  : std::string();
       s.flops = row.flops * results_a_lane(match->type);
       s.traffic = traffic_of(in, row.category);
+      if (row.category == Category::matrix) describe_product(*match, s);
       const uint32_t vector = match->mods[isa::Field::vec] ? match->mods[isa::Field::vec] : 1;
       if (is_async_copy(in))
         s.width = in.operands.size() > 2 ? uint32_t(in.operands[2].bits) : 0;
+      else if (in.opcode == "ldmatrix" || in.opcode == "stmatrix")
+        s.width = 16;  // a row
+      else if (in.opcode == "wmma")
+        s.width = match->type == isa::Type::f64 ? 8 : 4;  // a register, its elements together
       else if (s.traffic != Traffic::none)
         s.width = ptx::type_bytes(match->type) * vector;
       s.barrier = row.category == Category::sync &&
