@@ -150,6 +150,9 @@ template <class T>
 
 // Every second bit, from the lowest on; each bit twice.
 TW_INLINE uint32_t one_half(uint64_t bits) {
+#if defined(__BMI2__)
+  return uint32_t(_pext_u64(bits, 0x5555555555555555u));
+#endif
   bits &= 0x5555555555555555u;
   bits = (bits | bits >> 1) & 0x3333333333333333u;
   bits = (bits | bits >> 2) & 0x0f0f0f0f0f0f0f0fu;
@@ -158,6 +161,9 @@ TW_INLINE uint32_t one_half(uint64_t bits) {
   return uint32_t(bits | bits >> 16);
 }
 TW_INLINE uint64_t both_halves(uint32_t mask) {
+#if defined(__BMI2__)
+  return _pdep_u64(mask, 0x5555555555555555u) * 3;
+#endif
   uint64_t bits = mask;
   bits = (bits | bits << 16) & 0x0000ffff0000ffffu;
   bits = (bits | bits << 8) & 0x00ff00ff00ff00ffu;
