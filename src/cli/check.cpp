@@ -119,7 +119,7 @@ Result<int> check(const CheckCommand& command) {
     if (other->status != 0)
       fmt::print(stderr, "tilewright: schedule {} ended with status {}\n", schedule + 1,
                  other->status);
-    if (checked->status == 0) checked->status = other->status;
+    if (checked->status == 0) checked->status = other->status, checked->signal = other->signal;
     checked->complete = checked->complete && other->complete;
   }
   const size_t all = result.findings.size();

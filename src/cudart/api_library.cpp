@@ -33,13 +33,14 @@ struct Libraries {
   }
 };
 
-// The PTX in what the program gave, which has no length: a fat binary (its wrapper or the container
-// itself), or text that ends with a NUL.
-cudaError_t text_of(const void* code, uint32_t arch, std::string& text) {
+// The PTX in what the program gave: a fat binary (its wrapper or the container itself), or text that
+// ends with a NUL. `size`: of a file, which may claim anything; 0 for memory, whose size nobody knows.
+cudaError_t text_of(const void* code, size_t size, uint32_t arch, std::string& text) {
   uint32_t magic = 0;
   std::memcpy(&magic, code, 4);
   const auto* container = static_cast<const uint8_t*>(code);
   if (magic == kFatbinWrapperMagic) {
+    if (size != 0) return cudaErrorInvalidKernelImage;  // its pointer means nothing in a file
     std::memcpy(&container, static_cast<const uint8_t*>(code) + 8, sizeof container);
     std::memcpy(&magic, container, 4);
   }
@@ -56,6 +57,7 @@ cudaError_t text_of(const void* code, uint32_t arch, std::string& text) {
   }
   const Result<uint64_t> bytes = fatbin_bytes(container);
   if (!bytes) return cudaErrorInvalidKernelImage;
+  if (size != 0 && *bytes > size) return cudaErrorInvalidKernelImage;
   const Result<std::vector<FatbinEntry>> entries = parse_fatbin({container, size_t(*bytes)});
   if (!entries) return cudaErrorInvalidKernelImage;
   const FatbinEntry* entry = choose_ptx(*entries, arch);
@@ -66,12 +68,12 @@ cudaError_t text_of(const void* code, uint32_t arch, std::string& text) {
   return cudaSuccess;
 }
 
-cudaError_t load(cudaLibrary_t* out, const void* code) {
+cudaError_t load(cudaLibrary_t* out, const void* code, size_t size = 0) {
   return with_context([&](Context& context) -> cudaError_t {
     if (out == nullptr || code == nullptr) return cudaErrorInvalidValue;
     std::string text;
-    if (const cudaError_t error =
-            text_of(code, context.spec().compute_major * 10 + context.spec().compute_minor, text);
+    if (const cudaError_t error = text_of(
+            code, size, context.spec().compute_major * 10 + context.spec().compute_minor, text);
         error != cudaSuccess)
       return error;
     auto library = std::make_unique<Library>();
@@ -153,7 +155,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* out, const char* path, cudaJi
   bytes << file.rdbuf();
   std::string code = bytes.str();
   code.resize(std::max<size_t>(code.size(), 64));  // what looks for a header finds bytes
-  return load(out, code.c_str());
+  return load(out, code.c_str(), code.size());
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t handle) {
   return guarded([&]() -> cudaError_t {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -115,7 +116,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
   choices_.state = state.schedule + number;
   observer = worker.observer;
   barriers.fill({});
-  lanes_wait_ = false;
+  lanes_wait_ = spins = false;
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
   for (uint32_t w = 0; w < warps.size(); ++w) {
     Warp& warp = warps[w];
@@ -147,8 +148,10 @@ void Cta::begin(uint64_t number, Worker& worker) {
 }
 
 CtaState Cta::run(Worker& worker) {
-  constexpr uint32_t kTurn = 4;  // one warp in so many ends the CTA's turn
+  constexpr uint32_t kTurn = 4;       // one warp in so many ends the CTA's turn
+  constexpr uint32_t kSweeps = 4096;  // over the warps, in a turn
   const uint32_t count = uint32_t(warps.size());
+  uint32_t sweeps = 0;
   for (;;) {
     bool progress = false, alive = false, yielded = false;
     const uint32_t first = state.schedule != 0 ? choices_.below(count) : 0;
@@ -186,8 +189,9 @@ CtaState Cta::run(Worker& worker) {
       if (observer != nullptr) observer->cta_end(*this);
       return CtaState::done;
     }
-    if (progress) continue;
-    if (!yielded) {
+    // A loop with a barrier may wait for another CTA: its turn ends, too.
+    if (progress && ++sweeps < kSweeps) continue;
+    if (!progress && !yielded) {
       // Lanes of a warp wait for others of it that stand at a barrier: on a GPU they would not.
       bool again = false;
       for (Warp& warp : warps) again = go_on_past_join(warp, false) || again;
@@ -217,7 +221,9 @@ void Cta::got_on(const Warp& warp) {
 
 void Cta::note_yield(const Warp& warp, uint64_t fuel) {
   constexpr size_t kStates = 4096;  // a longer round than this is left to the patience
-  if (!lanes_wait_ && tw::emu::lanes_wait(warp)) lanes_wait_ = true;
+  if (!lanes_wait_)  // also of warps at a barrier: this one may wait for what they would do
+    lanes_wait_ = std::any_of(warps.begin(), warps.end(),
+                              [](const Warp& w) { return tw::emu::lanes_wait(w); });
   if (!lanes_wait_ && !state.lanes_wait) return;
   Spinning& s = spinning_[warp.index];
   s.fuel += fuel;
@@ -248,6 +254,11 @@ bool Cta::let_lanes_go() {
     if (runs(warp) ? let_spinning_go(warp) : go_on_past_join(warp, true)) got_on(warp), any = true;
   }
   return any;
+}
+
+void Cta::let_spinning_lanes_go() {
+  for (Warp& warp : warps)
+    if (runs(warp) && let_spinning_go(warp)) got_on(warp);
 }
 
 bool Cta::arrive(uint32_t id, uint32_t required, uint32_t count) {

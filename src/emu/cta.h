@@ -52,6 +52,8 @@ struct LaunchState {
   // Lanes of some warp wait for others that spin: from then on warps note their states.
   bool lanes_wait = false;
   uint64_t patience = 0;  // backward branches before a warp counts as one that gets nowhere
+  // Interleaved launches in which lanes had to be let go: from then on they are at once.
+  bool spins = false;
   uint64_t schedule = 0;  // seed of the interleaving; 0: by number
   std::mutex printf_mutex;
   std::atomic<bool> stop{false};
@@ -98,7 +100,8 @@ struct Cta {
   bool stuck() const;
   bool impatient() const;  // some of them for having run so long only
   // Lanes that wait at joins for those go on without them, in every warp that has such.
-  bool let_lanes_go();  // false: there are none
+  bool let_lanes_go();           // false: there are none
+  void let_spinning_lanes_go();  // of warps that run
   bool lanes_wait() const { return lanes_wait_; }
 
   // Called by handlers.
@@ -111,6 +114,7 @@ struct Cta {
 
   LaunchState& state;
   const Program& program;
+  bool spins = false;  // as LaunchState::spins, of a CTA that runs by itself
   std::array<uint32_t, 3> index{};
   uint64_t linear = 0;
   Observer* observer = nullptr;

@@ -133,6 +133,9 @@ Effect effect_of(const Ir& ir) {
     case Builtin::redux:
       return ir.sources == 2 && is(1, kFullMask) && ir.guard == kNoReg ? Effect::stops
                                                                        : Effect::act;
+    case Builtin::matrix_move:
+    case Builtin::matrix_multiply:
+      return ir.guard == kNoReg ? Effect::stops : Effect::act;  // they name all lanes
     default: return Effect::act;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -11,10 +12,10 @@ namespace {
 
 constexpr int32_t kFuel = 1 << 13;            // backward branches before a warp yields
 constexpr int32_t kFuelInterleaved = 1 << 8;  // less where warps wait for one another
-// Backward branches before a warp whose registers change counts as one that gets nowhere, and how
-// many when one of the launch's has been helped by letting lanes of it go.
-constexpr uint64_t kPatience = 1 << 24;
-constexpr uint64_t kPatienceNext = 1 << 16;
+// Backward branches before a warp whose registers change counts as one that gets nowhere.
+constexpr uint64_t kPatience = 1 << 18;
+// How often lanes of a launch are let go before its spinning warps no longer have to show it.
+constexpr uint32_t kProofs = 16;
 constexpr auto kSlice =
     std::chrono::milliseconds(5);  // of an interleaved run between calls of advance
 constexpr uint64_t kMaxResident = 4096;
@@ -142,7 +143,11 @@ void GridRunImpl::run_parallel() {
       for (;;) {
         s = cta.run(worker);
         if (s != CtaState::yielded || state_.stop.load(std::memory_order_relaxed)) break;
-        if (cta.lanes_wait() && cta.stuck()) cta.let_lanes_go();
+        if (cta.spins) cta.let_spinning_lanes_go();
+        if (cta.lanes_wait() && cta.stuck()) {
+          const bool impatient = cta.impatient();
+          cta.spins = cta.let_lanes_go() && (impatient || cta.spins);
+        }
       }
       if (s == CtaState::faulted) record(worker);
       if (s != CtaState::done) break;
@@ -201,11 +206,14 @@ GridRun::State GridRunImpl::run_interleaved() {
         break;
       case CtaState::yielded:
         if (cta->lanes_wait()) state_.lanes_wait = true;
+        if (state_.spins) cta->let_spinning_lanes_go();
         if (state_.lanes_wait) {
           stuck_ = cta->stuck() ? stuck_ + 1 : 0;
-          if (stuck_ > resident_.size() && !(waiting() && resident_.size() + 1 < resident_limit_))
-            if (const bool impatient = cta->impatient(); cta->let_lanes_go() && impatient)
-              state_.patience = kPatienceNext;
+          if (stuck_ > resident_.size() && !(waiting() && resident_.size() + 1 < resident_limit_) &&
+              std::all_of(resident_.begin(), resident_.end(),
+                          [](const auto& other) { return other->stuck(); }))
+            if (const bool impatient = cta->impatient(); cta->let_lanes_go())
+              state_.spins = impatient || ++proofs_ >= kProofs;
         }
         resident_.push_back(std::move(cta));
         break;

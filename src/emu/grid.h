@@ -54,7 +54,8 @@ class GridRunImpl final : public GridRun {
   Choices choices_;
   std::vector<uint64_t> ahead_;  // chosen interleavings: numbers of CTAs that may be next
   std::deque<std::unique_ptr<Cta>> resident_;
-  uint64_t stuck_ = 0;  // how many turns in a row ended with a CTA that gets nowhere
+  uint64_t stuck_ = 0;   // how many turns in a row ended with a CTA that gets nowhere
+  uint32_t proofs_ = 0;  // how often lanes have been let go
   std::vector<std::unique_ptr<Cta>> spare_;
   mutable std::mutex running_mutex_;
   std::vector<const Cta*> running_;

@@ -7,7 +7,7 @@
 // layout of mma (matrix_handlers.cpp), which is also that of GPUs since compute capability 8.0.
 // wmma.load and wmma.store are loads and stores of each lane's elements, neighbours together.
 //
-// Tested by tests/isa (machine_cases.cpp), tests/e2e and step 14 of kernels/gemm.
+// Tested by tests/isa (matrix_cases.cpp), tests/e2e and step 14 of kernels/gemm.
 #include <fmt/format.h>
 
 #include "emu/lowering.h"
@@ -366,6 +366,8 @@ struct Lowering::MatrixLines {
   MatrixLines(Lowering& l, const ptx::Instruction& in, const MatrixPlace& place, const Cell& first,
               uint32_t bits, uint8_t layout)
       : l_(l), place_(place), bytes_(bits / 8), layout_(layout) {
+    // Loads may write the register that holds the stride.
+    if (!place_.stride.constant) place_.stride = l.apply("mov.b32", {place_.stride});
     uint8_t size = 4;
     const Source lane = *l.special(in, "%laneid", size);  // which always exists
     const Source g = l.apply("shr.u32", {lane, constant(2)}),
@@ -374,7 +376,7 @@ struct Lowering::MatrixLines {
     const Coordinate &line = major(first), &along = minor(first);
     const Source lines = line.g != 0 ? g : l.apply("mul.lo.u32", {t, constant(line.t)}),
                  within = along.g != 0 ? g : l.apply("mul.lo.u32", {t, constant(along.t)});
-    base_ = plus(place.place.address, product(lines, place.stride));
+    base_ = plus(place_.place.address, product(lines, place_.stride));
     base_ = plus(base_, product(within, constant(1)));
   }
 
@@ -419,7 +421,7 @@ struct Lowering::MatrixLines {
   }
 
   Lowering& l_;
-  const MatrixPlace& place_;
+  MatrixPlace place_;
   uint32_t bytes_;
   uint8_t layout_;
   Source base_;

@@ -11,8 +11,11 @@
 //   barrier or a shuffle (Block::acts); and
 // - the CTA, and where CTAs are interleaved every resident one, is stuck: its warps wait at
 //   barriers, are done, or spin. A warp spins when it yields again and again in states that it has
-//   been in before: all its registers are the same. A loop that ends by itself never does that.
-//   Loops that wait and change registers (count, read the clock) take kPatience (grid.cpp).
+//   been in before: all its registers are the same (what it has stored is not looked at). Loops that
+//   wait and change registers (count, read the clock) take kPatience (grid.cpp); so a single lane's
+//   loop of more branches than that, with others at its join, can be taken for one.
+// Once that has happened (often, where registers are the same), lanes of that launch are let go
+// whenever the warp that they wait for yields: every owner of a lock may be such a lane.
 #include <cstdlib>
 #include <cstring>
 

@@ -81,7 +81,10 @@ void Races::check(Context& x, const WarpAccess& a, uint32_t lane, Cell* cells, u
       return false;
     if (!r.strong || r.type == AccessType::read || a.objects == WarpAccess::kNoObjects) return true;
     // Offsets of an access's later cells are no objects: that of its beginning is.
-    const uint64_t object = a.objects + (order_.has(a.objects + at) ? at : at & ~7ull);
+    uint64_t offset = at;
+    for (const uint64_t bytes : {8, 16})
+      if (!order_.has(a.objects + offset)) offset = at & ~(bytes - 1);
+    const uint64_t object = a.objects + offset;
     return !order_.observed(x.order, thread, object, m, r.type == AccessType::atomic);
   };
   auto both_strong = [&](uint32_t entry) { return a.strong && x.records[entry / 32].strong; };

@@ -145,7 +145,7 @@ void free_async_case() {
   cudaFreeAsync(temporary, s.b);  // @free_async
 }
 
-// The same with a use that comes later than the memory goes.
+// A use in another stream of what is free already.
 __global__ void later_use(const float* in, float* out) {
   out[threadIdx.x] = in[threadIdx.x];  // @later_use
 }
@@ -154,11 +154,11 @@ void free_early_case() {
   float *temporary = nullptr, *out = device_array<float>(64);
   cudaMallocAsync(&temporary, 64 * sizeof(float), s.a);
   cudaMemsetAsync(temporary, 0, 64 * sizeof(float), s.a);
-  s.b_after_a();
+  BUG(cudaFreeAsync(temporary, s.a), );  // @free_early
+  cudaStreamSynchronize(s.a);
   later_use<<<1, 64, 0, s.b>>>(temporary, out);
-  BUG(, cudaEventRecord(s.done, s.b));
-  BUG(, cudaStreamWaitEvent(s.a, s.done));
-  cudaFreeAsync(temporary, s.a);  // @free_early
+  BUG(, cudaStreamSynchronize(s.b));
+  BUG(, cudaFreeAsync(temporary, s.a));
 }
 
 int program(const char* only) {

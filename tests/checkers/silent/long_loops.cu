@@ -1,5 +1,5 @@
 // One thread works for long while the others of its warp wait at a barrier, at a shuffle, or with stores
-// to make: a loop that ends is waited for, however long, and nobody arrives at a barrier alone.
+// to make: a loop that ends is waited for, and nobody arrives at a barrier alone.
 #include <cstdio>
 #include <cstdlib>
 
