@@ -131,6 +131,16 @@ bool contiguous(const Cells& cells, uint8_t layout) {
   return true;
 }
 
+// How many registers, from number `r` on, one access moves: 2, 1, or 0 where the elements of the
+// register are no neighbours in memory.
+uint8_t registers_together(const Fragment& fragment, size_t r, uint8_t layout) {
+  Cells cells = fragment.cells[r];
+  if (!contiguous(cells, layout)) return 0;
+  if (r % 2 != 0 || r + 1 == fragment.cells.size() || fragment.bits == 64) return 1;
+  cells.insert(cells.end(), fragment.cells[r + 1].begin(), fragment.cells[r + 1].end());
+  return contiguous(cells, layout) ? 2 : 1;
+}
+
 }  // namespace
 
 Result<std::vector<Source>> Lowering::fragment(Instance& f, const ptx::Instruction& in,
@@ -469,12 +479,7 @@ Status Lowering::wmma_load(Instance& f, const ptx::Instruction& in, const isa::M
     MatrixLines lines(*this, in, *m, fragment.cells[0][0], fragment.bits, layout);
     for (size_t r = 0; r < fragment.cells.size(); ++r) {
       const Cells& cells = fragment.cells[r];
-      if (contiguous(cells, layout)) {
-        Cells both = cells;
-        if (r + 1 < fragment.cells.size() && bytes == 4)
-          both.insert(both.end(), fragment.cells[r + 1].begin(), fragment.cells[r + 1].end());
-        const uint8_t joined =
-            both.size() > cells.size() && r % 2 == 0 && contiguous(both, layout) ? 2 : 1;
+      if (const uint8_t joined = registers_together(fragment, r, layout); joined != 0) {
         uint32_t registers[2] = {(*outs)[r].reg, joined == 2 ? (*outs)[r + 1].reg : kNoReg};
         lines.load(cells.front(), bytes == 8 ? Element::b64 : Element::b32, joined, registers);
         r += joined - 1u;
@@ -518,12 +523,7 @@ Status Lowering::wmma_store(Instance& f, const ptx::Instruction& in, const isa::
     MatrixLines lines(*this, in, *m, fragment.cells[0][0], fragment.bits, layout);
     for (size_t r = 0; r < fragment.cells.size(); ++r) {
       const Cells& cells = fragment.cells[r];
-      if (contiguous(cells, layout)) {
-        Cells both = cells;
-        if (r + 1 < fragment.cells.size() && bytes == 4)
-          both.insert(both.end(), fragment.cells[r + 1].begin(), fragment.cells[r + 1].end());
-        const uint8_t joined =
-            both.size() > cells.size() && r % 2 == 0 && contiguous(both, layout) ? 2 : 1;
+      if (const uint8_t joined = registers_together(fragment, r, layout); joined != 0) {
         lines.store(cells.front(), bytes == 8 ? Element::b64 : Element::b32, joined, &(*values)[r]);
         r += joined - 1u;
         continue;
