@@ -4,7 +4,7 @@
 A table stands between the lines
     <!-- table: FILE KIND -->  and  <!-- end table -->
 FILE is a result in bench/results (written by tilewright-bench --json), KIND one of: transpose, transpose_summary,
-transpose_changed, permute, inplace, ceilings, gemm, gemm_goals, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown,
+permute, inplace, ceilings, gemm, gemm_goals, gemm_tiles, gemm_steps, gemm_reasons, ladder, overhead, cpu, ncu, prediction, slowdown,
 checkers, lanes, lanes_below. `render_tables.py docs/transpose.md` rewrites the file;
 without a file it goes through README.md and docs/. `--check` fails if one would change.
 Standard library only.
@@ -73,16 +73,6 @@ def transpose_table(name, data):
         rows.append(f"| {TYPES[case['type']]} | {shape} | {cell(r['tilewright'])} | {cell(copy)} | "
                     f"{100 * r['tilewright'] / copy:.1f} % | {cell(r.get('overlapped copy kernel'))} | "
                     f"{cell(r.get('geam'))} | {cell(r.get('textbook'))} | {cell(torch.get(key(case)))} |")
-    return rows
-
-
-def transpose_changed_table(_, data):
-    """Kernels changed since the transpose table's run; copies of the same run."""
-    rows = ["| bytes | matrix | of copy, before | ours | copy | of copy |", "|---|---|--:|--:|--:|--:|"]
-    for case in data["cases"]:
-        copy = best_copy(case)
-        rows.append(f"| {TYPES[case['type']]} | {case['shape']} | {100 * case['before_share']:.1f} % | {cell(case['now'])} | "
-                    f"{cell(copy)} | {100 * case['now'] / copy:.1f} % |")
     return rows
 
 
@@ -464,7 +454,7 @@ def lanes_below_table(_, data):
     return rows
 
 
-KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_goals": gemm_goals_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "transpose_changed": transpose_changed_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
+KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_goals": gemm_goals_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
          "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
 
 
