@@ -212,28 +212,33 @@ bool runs(const Warp& warp) {
 }
 }  // namespace
 
-void Cta::got_on(const Warp& warp) {
-  Spinning& s = spinning_[warp.index];
-  s.repeats = 0;
-  s.fuel = 0;
-  if (!s.states.empty()) s.states.clear();
-}
+void Cta::got_on(const Warp& warp) { spinning_[warp.index] = {}; }
 
 void Cta::note_yield(const Warp& warp, uint64_t fuel) {
-  constexpr size_t kStates = 4096;  // a longer round than this is left to the patience
   if (!lanes_wait_)  // also of warps at a barrier: this one may wait for what they would do
     lanes_wait_ = std::any_of(warps.begin(), warps.end(),
                               [](const Warp& w) { return tw::emu::lanes_wait(w); });
   if (!lanes_wait_ && !state.lanes_wait) return;
   Spinning& s = spinning_[warp.index];
   s.fuel += fuel;
-  if (s.states.size() >= kStates) s.states.clear();
-  s.repeats = s.states.insert(hash_state(warp)).second ? 0 : s.repeats + 1;
+  const uint64_t now = hash_state(warp);
+  ++s.since;
+  if (s.until != 0 && now == s.state) {
+    s.repeated += s.since;
+    s.round = s.since;
+    s.since = 0;
+    return;
+  }
+  if (s.round != 0 && s.since >= s.round) s.round = s.repeated = 0;  // it has left the round
+  if (s.since < s.until) return;
+  s.state = now;
+  s.until = std::max(1u, s.until * 2);
+  s.since = s.round = s.repeated = 0;
 }
 
 bool Cta::repeats(const Warp& warp) const {
   constexpr uint32_t kRepeats = 8;
-  return spinning_[warp.index].repeats >= kRepeats;
+  return spinning_[warp.index].repeated >= kRepeats;
 }
 
 bool Cta::stuck() const {

@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "emu/device.h"
@@ -77,9 +76,13 @@ struct Worker {
 
 // Of a warp while lanes may have to be let go (paths.cpp).
 struct Spinning {
-  std::unordered_set<uint64_t> states;  // in which it has yielded, hashed
-  uint32_t repeats = 0;                 // how often in a row it has yielded in one of them
-  uint64_t fuel = 0;                    // used since it got on for certain
+  // A round of states is found as Brent does: by one that it compares with, taken anew after one,
+  // two, four, ... yields.
+  uint64_t state = 0;             // hashed
+  uint32_t since = 0, until = 0;  // yields since it was taken, and until the next is
+  uint32_t round = 0;             // its length in yields, where it has come again
+  uint32_t repeated = 0;          // yields in a row that belong to rounds seen whole
+  uint64_t fuel = 0;              // used since it got on for certain
 };
 
 enum class CtaState : uint8_t { yielded, done, faulted };
