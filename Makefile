@@ -16,7 +16,7 @@ JOBS ?= $(shell nproc)
 source_folders := $(wildcard src include kernels examples bench fuzz tests)
 sources = $(shell find $(source_folders) -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 
-.PHONY: release dev tsan fuzz setup demo test test-sanitized bench format format-check tidy clean help
+.PHONY: release dev tsan fuzz setup install demo test test-sanitized bench format format-check tidy clean help
 
 release dev tsan: setup ## build one preset into build/<preset> (release is what plain `make` builds)
 	@cmake --preset $@ --log-level=WARNING
@@ -24,6 +24,11 @@ release dev tsan: setup ## build one preset into build/<preset> (release is what
 
 setup: ## install what is missing (apt; nvcc from PyPI when there is none)
 	@scripts/setup
+
+install: setup ## put the command into PREFIX (default /usr/local): bin, lib, include
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release --target tilewright tilewright_engine -j $(JOBS)
+	@cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
 
 demo: setup ## build the command, then run the tiled GEMM of the lessons on the CPU, checked and timed
 	@cmake --preset release --log-level=WARNING

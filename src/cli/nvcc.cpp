@@ -60,7 +60,9 @@ Result<fs::path> cache_folder() {
   } else if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) {
     candidates.push_back(fs::path(xdg) / "tilewright");
   } else {
-    candidates.push_back(command_folder().parent_path() / "cache");
+    const fs::path build = command_folder().parent_path();
+    std::error_code error;
+    if (fs::exists(build / "CMakeCache.txt", error)) candidates.push_back(build / "cache");
     if (const std::string home = variable("HOME"); !home.empty())
       candidates.push_back(fs::path(home) / ".cache" / "tilewright");
   }
@@ -69,6 +71,9 @@ Result<fs::path> cache_folder() {
     fs::create_directories(folder, error);
     if (access(folder.c_str(), W_OK | X_OK) == 0) return folder;
   }
+  if (candidates.empty())
+    return Error{.message =
+                     "no folder for compiled programs: HOME is not set; set TILEWRIGHT_CACHE"};
   return Error{.message = fmt::format(
                    "no folder for compiled programs: {} cannot be written; set TILEWRIGHT_CACHE",
                    candidates.back().string())};

@@ -21,11 +21,12 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-// build/<preset>/bin/tilewright -> build/<preset>/lib.
+// bin/tilewright -> lib/tilewright where it is installed, lib in a build folder.
 Result<std::string> library_path(const std::string& soname) {
   std::error_code error;
-  const fs::path command = fs::read_symlink("/proc/self/exe", error);
-  const fs::path path = command.parent_path().parent_path() / "lib" / soname;
+  const fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  fs::path path = above / TILEWRIGHT_LIBDIR / "tilewright" / soname;
+  if (!fs::exists(path, error)) path = above / "lib" / soname;
   if (!fs::exists(path, error))
     return Error{.message = "this library of Tilewright is missing; build it (make)",
                  .file = path.string()};
