@@ -98,30 +98,99 @@ using FloatBits = Like<V, std::conditional_t<kElementBytesOf<V> == 8, uint64_t, 
 template <class V>
 using SignedBits = Like<V, std::conditional_t<kElementBytesOf<V> == 8, int64_t, int32_t>>;
 
+// The host's instruction for a conversion of a whole vector, where the compiler's way is longer: it
+// takes vectors apart to widen them, and narrows integers by permutations of two.
+#if defined(__AVX2__)
+template <class D, class V> TW_INLINE D host_widened(V v) {
+  using E = ElementOf<V>;
+  using T = ElementOf<D>;
+  constexpr bool kSign = kIsSigned<E>;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(D) == 64) {
+    if constexpr (std::is_same_v<E, float>) return D(_mm512_cvtps_pd(__m256(v)));
+    if constexpr (std::is_same_v<T, double> && kSign) return D(_mm512_cvtepi32_pd(__m256i(v)));
+    if constexpr (std::is_same_v<T, double>) return D(_mm512_cvtepu32_pd(__m256i(v)));
+    if constexpr (sizeof(E) == 2)
+      return D(kSign ? _mm512_cvtepi16_epi32(__m256i(v)) : _mm512_cvtepu16_epi32(__m256i(v)));
+    if constexpr (sizeof(E) == 4)
+      return D(kSign ? _mm512_cvtepi32_epi64(__m256i(v)) : _mm512_cvtepu32_epi64(__m256i(v)));
+  }
+#endif
+  if constexpr (sizeof(D) == 32) {
+    if constexpr (std::is_same_v<E, float>) return D(_mm256_cvtps_pd(__m128(v)));
+    if constexpr (std::is_same_v<T, double>) return D(_mm256_cvtepi32_pd(__m128i(v)));
+    if constexpr (sizeof(E) == 2)
+      return D(kSign ? _mm256_cvtepi16_epi32(__m128i(v)) : _mm256_cvtepu16_epi32(__m128i(v)));
+    if constexpr (sizeof(E) == 4)
+      return D(kSign ? _mm256_cvtepi32_epi64(__m128i(v)) : _mm256_cvtepu32_epi64(__m128i(v)));
+  }
+  if constexpr (sizeof(D) == 16) {
+    const __m128i low = _mm_cvtsi64_si128(bits_as<int64_t>(v));
+    return D(kSign ? _mm_cvtepi16_epi32(low) : _mm_cvtepu16_epi32(low));
+  }
+}
+// Of integers, to half their width.
+template <class D, class V> TW_INLINE D host_narrowed(V v) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && kElementBytesOf<V> == 8)
+    return D(_mm512_cvtepi64_epi32(__m512i(v)));
+  if constexpr (sizeof(V) == 64) return D(_mm512_cvtepi32_epi16(__m512i(v)));
+#endif
+  if constexpr (sizeof(V) == 32 && kElementBytesOf<V> == 8)
+    return D(_mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32(__m256i(v), _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6))));
+  const __m128i kLow = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13);
+  if constexpr (sizeof(V) == 32 && kElementBytesOf<V> == 4)
+    return D(_mm256_castsi256_si128(_mm256_permute4x64_epi64(
+        _mm256_shuffle_epi8(__m256i(v), _mm256_broadcastsi128_si256(kLow)), 0x08)));
+  if constexpr (sizeof(V) == 16 && kElementBytesOf<V> == 4)
+    return bits_as<D>(int64_t(_mm_cvtsi128_si64(_mm_shuffle_epi8(__m128i(v), kLow))));
+}
+// Whether the two above have it.
+template <class T, class V> constexpr bool host_widens() {
+  using E = ElementOf<V>;
+  constexpr size_t kTo = sizeof(Like<V, T>);
+  if constexpr (sizeof(T) != 2 * sizeof(E) || (kTo != 16 && kTo != 32 && kTo != kVectorBytes))
+    return false;
+  else if constexpr (std::is_integral_v<T> && std::is_integral_v<E>)
+    return sizeof(E) == 2 || (sizeof(E) == 4 && kTo != 16);
+  else
+    return std::is_same_v<T, double> && kTo != 16 &&
+           (std::is_same_v<E, float> || std::is_same_v<E, int32_t> || kTo == 64);
+}
+template <class T, class V> constexpr bool host_narrows() {
+  using E = ElementOf<V>;
+  if constexpr (!std::is_integral_v<T> || !std::is_integral_v<E> || 2 * sizeof(T) != sizeof(E))
+    return false;
+  else
+    return sizeof(V) == 32 || sizeof(V) == kVectorBytes ? sizeof(E) >= 4
+                                                        : sizeof(V) == 16 && sizeof(E) == 4;
+}
+#else
+template <class D, class V> D host_widened(V v);
+template <class D, class V> D host_narrowed(V v);
+template <class T, class V> constexpr bool host_widens() { return false; }
+template <class T, class V> constexpr bool host_narrows() { return false; }
+#endif
+
 template <class T, class V> TW_INLINE Like<V, T> convert(V v) {
   if constexpr (kIsVector<V>) {
     using E = ElementOf<V>;
-    using D [[maybe_unused]] = Like<V, T>;
-    // The compiler's ways between integers of different width, and from short ones to floats, are longer.
-    if constexpr (std::is_floating_point_v<T> && std::is_integral_v<E> && sizeof(E) < 4)
+    constexpr bool kIntegers = std::is_integral_v<T> && std::is_integral_v<E>;
+    if constexpr (std::is_same_v<T, E>)
+      return v;
+    else if constexpr (host_widens<T, V>())
+      return host_widened<Like<V, T>>(v);
+    else if constexpr (host_narrows<T, V>())
+      return host_narrowed<Like<V, T>>(v);
+    // The compiler has no short way for the others between short integers and floats, or bytes, or
+    // past one width.
+    else if constexpr (std::is_floating_point_v<T> && std::is_integral_v<E> && sizeof(E) < 4)
       return convert<T>(convert<int32_t>(v));
-#if defined(__AVX2__)
-    constexpr bool kWidens =
-        std::is_integral_v<T> && std::is_integral_v<E> && sizeof(T) == 2 * sizeof(E);
-    constexpr bool kSign = std::is_signed_v<E>;
-    if constexpr (kWidens && sizeof(D) == 32 && sizeof(E) == 2)
-      return D(kSign ? _mm256_cvtepi16_epi32(__m128i(v)) : _mm256_cvtepu16_epi32(__m128i(v)));
-    if constexpr (kWidens && sizeof(D) == 32 && sizeof(E) == 4)
-      return D(kSign ? _mm256_cvtepi32_epi64(__m128i(v)) : _mm256_cvtepu32_epi64(__m128i(v)));
-#if defined(__AVX512F__)
-    if constexpr (kWidens && sizeof(D) == 64 && sizeof(E) == 2)
-      return D(kSign ? _mm512_cvtepi16_epi32(__m256i(v)) : _mm512_cvtepu16_epi32(__m256i(v)));
-    if constexpr (kWidens && sizeof(D) == 64 && sizeof(E) == 4)
-      return D(kSign ? _mm512_cvtepi32_epi64(__m256i(v)) : _mm512_cvtepu32_epi64(__m256i(v)));
-#endif
-#endif
-    if constexpr (sizeof(T) == 1 && sizeof(E) > 2)
-      return convert<T>(__builtin_convertvector(v, Like<V, uint16_t>));
+    else if constexpr (kIntegers && sizeof(E) == 8 && sizeof(T) == 2 && sizeof(V) <= 32)
+      return convert<T>(convert<uint32_t>(v));
+    else if constexpr (sizeof(T) == 1 && sizeof(E) > 2)
+      return convert<T>(convert<uint16_t>(v));
     else
       return __builtin_convertvector(v, Like<V, T>);
   } else {
