@@ -88,60 +88,83 @@ __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t ba
   }
 }
 
-// The same for 16-bit elements, kColumns (64 or 128) of them a row: two neighbouring staging
-// buffers hold 128. A row may start on any element. Words of 8 bytes on the 8-byte grid are stored
-// whole, lane l's from its own four elements and those of lane l - 1; what is left at a row's two
-// ends, up to three elements each, is stored for all 16 rows at once.
-template <int kColumns>
+// The same for 16-bit elements: 8 rows of up to 256 columns, 512 bytes of staging a row. A row may start
+// on any element. Words of 16 bytes on the 16-byte grid are stored whole, lane l's from its own eight
+// elements and those of lane l - 1; what is left at a row's two ends, up to seven elements each, is
+// stored for all rows at once, in pieces of 2, 4 and 8 bytes.
 __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, StorePart at,
-                                              int warp, int lane) {
-  const int rows = min(p.m - at.m0 - warp * 16, 16);
-  const int columns = min(at.end - at.x, kColumns);
+                                              int lane) {
+  constexpr int kRows = 8, kInFlight = 4;
+  const int rows = min(p.m - at.m0, kRows), columns = at.end - at.x;
   if (rows <= 0 || columns <= 0) return;
   auto* first = static_cast<uint16_t*>(p.d_data) + at.z * p.stride_d +
-                static_cast<int64_t>(at.m0 + warp * 16) * p.ld_d + at.x;
-  auto staged = [&](int r, int element) {  // address of an element of the warp's row r
-    const int line = warp * 16 + r, chunk = (element & 63) >> 3;
-    return base + (element >> 6) * 8192 + line * 128 + ((chunk ^ (line & 7)) << 4) +
-           (element & 7) * 2;
+                static_cast<int64_t>(at.m0) * p.ld_d + at.x;
+  // Elements by which a row's start lies past a multiple of 16 bytes.
+  auto shift_of = [](const uint16_t* row) {
+    return static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 7;
   };
-  const bool holds = lane * 4 < kColumns;
-  constexpr int kInFlight = 8;
 #pragma unroll 1  // small problems pay for every line of code that is fetched
-  for (int part = 0; part < 16; part += kInFlight) {
-    uint2 own[kInFlight];
+  for (int part = 0; part < kRows; part += kInFlight) {
+    uint4 loaded[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i)
-      own[i] = holds ? load_shared_v2(staged(part + i, lane * 4)) : uint2{};
+      loaded[i] = load_shared_v4(base + (part + i) * 512 + ((lane ^ (part + i)) << 4));
     uint16_t* row = first + part * p.ld_d;
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
-      const uint2 before = {__shfl_up_sync(0xffffffffu, own[i].x, 1),
-                            __shfl_up_sync(0xffffffffu, own[i].y, 1)};
-      const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
-      const bool two = (shift & 2) != 0;
-      const uint32_t w0 = two ? before.x : before.y, w1 = two ? before.y : own[i].x,
-                     w2 = two ? own[i].x : own[i].y;
-      const int bits = (shift & 1) != 0 ? 16 : 32;
-      const int element = lane * 4 - shift;
-      if (part + i < rows && element >= 0 && element + 3 < columns) {
-        *reinterpret_cast<uint2*>(row + element) =
-            make_uint2(__funnelshift_rc(w0, w1, bits), __funnelshift_rc(w1, w2, bits));
+      const uint4 own = loaded[i];
+      const int shift = shift_of(row), bytes = 16 - 2 * shift;
+      const uint32_t word[8] = {__shfl_up_sync(0xffffffffu, own.x, 1),
+                                __shfl_up_sync(0xffffffffu, own.y, 1),
+                                __shfl_up_sync(0xffffffffu, own.z, 1),
+                                __shfl_up_sync(0xffffffffu, own.w, 1),
+                                own.x,
+                                own.y,
+                                own.z,
+                                own.w};
+      uint32_t by_two[6], by_one[5], out[4];
+#pragma unroll
+      for (int w = 0; w < 6; ++w) by_two[w] = (bytes & 8) != 0 ? word[w + 2] : word[w];
+#pragma unroll
+      for (int w = 0; w < 5; ++w) by_one[w] = (bytes & 4) != 0 ? by_two[w + 1] : by_two[w];
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        const uint32_t shifted = __funnelshift_r(by_one[w], by_one[w + 1], (bytes & 2) * 8);
+        out[w] = shift == 0 ? word[w + 4] : shifted;
       }
+      const int element = lane * 8 - shift;
+      if (part + i < rows && element >= 0 && element + 7 < columns)
+        *reinterpret_cast<uint4*>(row + element) = make_uint4(out[0], out[1], out[2], out[3]);
     }
   }
-  const int r = lane & 15;
-  if (r < rows) {
-    uint16_t* row = first + r * p.ld_d;
-    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
-    // Left end: what comes before the first word; right end: what comes behind the last.
-    const int left = min((4 - shift) & 3, columns);
-    const int right = max(((columns + shift) & ~3) - shift, left);
-    const int from = lane < 16 ? 0 : right, to = lane < 16 ? left : columns;
-#pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      if (from + i < to) row[from + i] = load_shared_u16(staged(r, from + i));
+  const int r = lane & 7;
+  if (lane >= 2 * kRows || r >= rows) return;
+  uint16_t* row = first + r * p.ld_d;
+  auto staged = [&](int element) {
+    return static_cast<uint32_t>(
+        load_shared_u16(base + r * 512 + (((element >> 3) ^ r) << 4) + (element & 7) * 2));
+  };
+  // Left end: what comes before the first word; right end: what comes behind the last.
+  const int shift = shift_of(row), to_grid = (8 - shift) & 7;
+  if (columns < to_grid) {
+    if (lane < kRows) {
+      for (int i = 0; i < columns; ++i) row[i] = static_cast<uint16_t>(staged(i));
     }
+    return;
+  }
+  const bool left = lane < kRows;
+  const int from = left ? 0 : ((columns + shift) & ~7) - shift;
+  const int count = left ? to_grid : columns - from;
+  const int at_two = from + (left ? 0 : count & 6), at_four = from + (left ? count & 1 : count & 4),
+            at_eight = from + (left ? count & 3 : 0);
+  if ((count & 1) != 0) row[at_two] = static_cast<uint16_t>(staged(at_two));
+  if ((count & 2) != 0) {
+    *reinterpret_cast<uint32_t*>(row + at_four) = staged(at_four) | staged(at_four + 1) << 16;
+  }
+  if ((count & 4) != 0) {
+    *reinterpret_cast<uint2*>(row + at_eight) =
+        make_uint2(staged(at_eight) | staged(at_eight + 1) << 16,
+                   staged(at_eight + 2) | staged(at_eight + 3) << 16);
   }
 }
 
@@ -184,23 +207,27 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
   const int x0 = part.x;
   part.end = min(p.n, x0 + BN);
   if constexpr (kOutput != Output::kF32) {
-    if (store == Store::kElements) {  // two neighbouring buffers hold 128 columns
-      static_assert(kBuffers == 2 && kStagingBytes == 8192, "store_rows_16 reads both");
+    if (store == Store::kElements) {
+      static_assert(BN <= 256 && kBuffers * kStagingBytes == 4 * 8 * 512,
+                    "a warp has 8 rows of 512");
+      const uint32_t rows = staging + warp * 4096;
+      const int matrix = lane >> 3, r = lane & 7;
 #pragma unroll
-      for (int h = 0; h < BN; h += 2 * kColumns) {
-        part.x = x0 + h;
+      for (int half = 0; half < 2; ++half) {
         __syncwarp();
-        stage(staging, h, BN - h < kColumns ? BN - h : kColumns);
-        if (h + kColumns < BN) {
-          stage(staging + kStagingBytes, h + kColumns,
-                BN - h - kColumns < kColumns ? BN - h - kColumns : kColumns);
+#pragma unroll
+        for (int q = 0; q < BN; q += 32) {
+          auto word = [&](int j) {
+            const int i = (q + 8 * j) / 2 + 2 * half;
+            return q + 8 * j < BN ? pack16<kOutput>(d[i % (BN / 2)], d[(i + 1) % (BN / 2)]) : 0u;
+          };
+          store_matrix_x4(rows + r * 512 + (((q / 8 + matrix) ^ r) << 4), word(0), word(1), word(2),
+                          word(3));
         }
         __syncwarp();
-        if (h + kColumns < BN) {
-          store_rows_16<128>(p, staging, part, warp, lane);
-        } else {
-          store_rows_16<64>(p, staging, part, warp, lane);
-        }
+        StorePart eight = part;
+        eight.m0 += warp * 16 + half * 8;
+        store_rows_16(p, rows, eight, lane);
       }
       return;
     }
