@@ -104,6 +104,7 @@ struct Outcome {
   bool checked = false;
   Timing timing;
   double rate = 0;                     // in Case::unit
+  std::string kernels;                 // names of what it queued, where they say something
   std::map<std::string, double> more;  // any further figures
 };
 

@@ -9,6 +9,7 @@
 // sizes only). Layouts are named by the row-major operation: "nt" = A as it is, B stored n x k.
 // Results are checked on sampled rows against double before anything is timed.
 #include <cublasLt.h>
+#include <cuda.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,6 +120,32 @@ class LtProblem {
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
   std::vector<cublasLtMatmulAlgo_t> algorithms_;
 };
+
+// Names of the kernels that a launch queues, in order: cuBLASLt's say tile, stages and cluster.
+std::string queued_kernels(const Candidate& candidate) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  TW_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  TW_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  candidate.launch(0, stream);
+  TW_CUDA(cudaStreamEndCapture(stream, &graph));
+  size_t count = 0;
+  TW_CUDA(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  TW_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
+  std::string names;
+  for (const cudaGraphNode_t node : nodes) {
+    CUDA_KERNEL_NODE_PARAMS p{};
+    const char* name = nullptr;
+    if (cuGraphKernelNodeGetParams(node, &p) != CUDA_SUCCESS) continue;  // a memset, say
+    const CUresult found =
+        p.func != nullptr ? cuFuncGetName(&name, p.func) : cuKernelGetName(&name, p.kern);
+    if (found == CUDA_SUCCESS) names += (names.empty() ? "" : "; ") + std::string(name);
+  }
+  TW_CUDA(cudaGraphDestroy(graph));
+  TW_CUDA(cudaStreamDestroy(stream));
+  return names;
+}
 
 // ||D - reference|| / ||reference|| over sampled rows of batch 0.
 double row_error(const GemmArguments& g, std::string* problem) {
@@ -286,7 +313,7 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
   std::vector<ForcedKernel> forced;
   if (options.suite == "tiles") {
     const bool moved = (g.ld_a * bytes) % 16 != 0 || (g.ld_b * bytes) % 16 != 0;
-    forced = add_forced_kernels(c, moved, g, {a, b, d}, &candidates);
+    forced = add_forced_kernels(c, moved, g, {a, b, d, workspace, kWorkspaceBytes}, &candidates);
   }
   measure(out, candidates, options);
   double ours = 0, best = 0, first = 0;
@@ -296,6 +323,10 @@ void run_case(const GemmCase& c, const Options& options, cublasLtHandle_t handle
     if (o.name == "cublas0") first = o.rate;
   }
   for (Outcome& o : out.outcomes) {
+    for (const Candidate& candidate : candidates) {
+      if (candidate.name == o.name && o.error.empty() && o.name.rfind("cublas", 0) == 0)
+        o.kernels = queued_kernels(candidate);
+    }
     if (o.name == "ours") {
       o.more["relative_error"] = our_error;
       if (best > 0) o.more["ratio"] = ours / best;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "gemm/lib/elementwise.h"
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/wgmma_launch.h"
 #include "model/gemm_model.h"
@@ -28,12 +29,14 @@ bool splits_evenly(int64_t blocks, int parts) {
 
 std::string name_of(const GemmCandidate& c, int raster) {
   char name[64];
-  std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d", c.bm, c.bn,
+  const std::string splits = c.splits > 1 ? "/s" + std::to_string(c.splits) : "";
+  std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d%s", c.bm, c.bn,
                 c.kernel == GemmKernel::kGather   ? " gather"
                 : c.kernel == GemmKernel::kFmaTma ? " TMA"
                 : c.ping_pong                     ? " turns"
                                                   : "",
-                c.shares_a ? "a" : "c", c.cluster, c.k_cluster * c.groups, raster, c.resident);
+                c.shares_a ? "a" : "c", c.cluster, c.k_cluster * c.groups, raster, c.resident,
+                splits.c_str());
   return name;
 }
 
@@ -83,6 +86,8 @@ class Forced {
     schedule.shares_a = predicted.shares_a;
     schedule.raster_group = raster > 0 ? raster : predicted.raster_group;
     schedule.k_cluster = predicted.k_cluster;
+    schedule.splits = predicted.splits;
+    if (predicted.kernel == GemmKernel::kNarrow) schedule.wide_rows = predicted.bm;
     schedule.programmatic = true;
     const std::string name = name_of(predicted, schedule.raster_group);
     forced_.push_back({name, predicted.total_us});
@@ -97,7 +102,21 @@ class Forced {
       p.output = g.type_d == Type::kF32 ? Output::kF32
                                         : (g.type_d == Type::kBf16 ? Output::kBf16 : Output::kF16);
       p.alpha = 1;
+      if (schedule.splits == 1) {
+        TW_CUDA(launch(p, schedule, stream));
+        return;
+      }
+      ReduceJob job{};
+      job.partial = static_cast<const float*>(buffers.workspace);
+      job.splits = schedule.splits;
+      job.m = c.m, job.n = c.n, job.batches = int(c.batches);
+      job.alpha = 1;
+      job.d = p.d, job.ld_d = p.ld_d, job.stride_d = p.stride_d, job.output = p.output;
+      p.d = buffers.workspace;
+      p.ld_d = c.n, p.stride_d = c.m * c.n;
+      p.output = Output::kF32;
       TW_CUDA(launch(p, schedule, stream));
+      TW_CUDA(launch_reduce(job, schedule.sm_count, stream));
     };
     out_->push_back({name, run, nullptr});
   }
@@ -182,6 +201,13 @@ class Forced {
         candidate.bn = kernel.bn;
         add(candidate, 1, launch);
       }
+      for (const int64_t slots_used : {slots, slots / 2}) {
+        const auto rows = static_cast<int>(div_up(div_up(wide, slots_used), 8) * 8);
+        if (rows >= kernel.bm || wide_mn || case_.batches > 1) continue;
+        GemmCandidate candidate = predict_narrow(problem_, machine_, turned, 1, rows);
+        candidate.bn = kernel.bn;
+        add(candidate, 1, launch);
+      }
     }
   }
 
@@ -189,8 +215,8 @@ class Forced {
     if (ragged_ || !has_layout(kernel)) return;
     const Launch launch = launch_of(kernel);
     const GemmTile tile{kernel.bm, kernel.bn, kernel.resident, kernel.ping_pong};
-    auto predict = [&](int cluster, int k_cluster) {
-      return predict_gemm(problem_, machine_, tile, cluster, k_cluster, 1);
+    auto predict = [&](int cluster, int k_cluster, bool shares_a = false) {
+      return predict_gemm(problem_, machine_, tile, cluster, k_cluster, 1, shares_a);
     };
     const int64_t slots = int64_t{machine_.sm_count} * kernel.resident, count = tiles(kernel);
     if (case_.k >= 1024 && count <= slots && !kernel.ping_pong) {
@@ -199,19 +225,33 @@ class Forced {
           add(predict(1, k_cluster), 0, launch);
       }
     }
+    // K over the grid, where tiles are few.
+    if (!kernel.ping_pong && 2 * count <= slots) {
+      for (const int64_t want : {slots / count, slots / count / 2, slots / count / 4}) {
+        const int64_t parts = std::min<int64_t>({want, blocks_ / 4, tw::model::kMaxGemmSplits});
+        if (parts < 2) break;
+        const auto splits = static_cast<int>(div_up(blocks_, div_up(blocks_, parts)));
+        if (splits * case_.m * case_.n * case_.batches * 4 > int64_t(buffers_.workspace_bytes))
+          continue;
+        for (int cluster : tw::model::kGemmClusters) {
+          if (cluster == 1 || case_.m > kernel.bm)
+            add(predict_gemm(problem_, machine_, tile, cluster, 1, splits), 0, launch);
+        }
+      }
+    }
     const bool small_tile =
         kernel.bm * kernel.bn < (case_.type->bytes == 1 ? 128 * 128 : 128 * 192) &&
         !kernel.ping_pong;
     if (case_.m * case_.n > 4096 * 4096 && small_tile) return;
-    if (case_.m <= kernel.bm && !kernel.ping_pong) {
-      for (int cluster : tw::model::kSharingAClusters)
-        add(predict_gemm(problem_, machine_, tile, cluster, 1, 1, true), 0, launch);
-    }
+    if (case_.m <= kernel.bm && !kernel.ping_pong) add(predict(4, 1, true), 0, launch);
+    if (div_up(case_.n, kernel.bn) > 1) add(predict(2, 1, true), 0, launch);
+    const bool rasters = kernel.bn >= 128 && kernel.bm == 128 && count > slots;
     for (int cluster : tw::model::kGemmClusters) {
-      add(predict(cluster, 1), 0, launch);
-      if (kernel.bn >= 128 && kernel.bm == 128 && count > slots) {
-        add(predict(cluster, 1), 4, launch);
-        add(predict(cluster, 1), 32 / cluster, launch);
+      const GemmCandidate c = predict(cluster, 1);
+      add(c, 0, launch);
+      if (!rasters) continue;
+      for (const int raster : {4, 8, 16, 32 / cluster}) {
+        if (raster != c.raster_group) add(c, raster, launch);
       }
     }
   }

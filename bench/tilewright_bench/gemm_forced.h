@@ -25,6 +25,8 @@ struct ForcedKernel {
 
 struct GemmBuffers {
   const RotatingBuffers &a, &b, &d;
+  void* workspace;  // sums of K split over the grid
+  size_t workspace_bytes;
 };
 
 // Appends a candidate for every tile, cluster and (for one split) raster; the buffers outlive them.

@@ -17,6 +17,7 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
     for (int k_cluster : {1, 2, 3, 8}) {
       for (int ragged = 0; ragged < 2; ++ragged) {
         if (small && (!ragged || k_cluster % 2 == 0)) continue;
+        const int wide_rows = k_cluster == 1 || ragged ? kernel.bm : (k_cluster == 2 ? 72 : 112);
         const int bytes = tw::gemm::element_bytes(kernel.element_a);
         const int64_t unit = 16 / bytes, wide = kernel.a_mn ? 208 : 203;
         const int64_t narrow = kernel.bn - (ragged == 0 ? 0 : (kernel.b_mn ? unit : 3));
@@ -29,8 +30,9 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
         s.transpose_a = turned ? kernel.b_mn : kernel.a_mn;
         s.transpose_b = !(turned ? kernel.a_mn : kernel.b_mn);
         char name[240];
-        std::snprintf(name, sizeof name, "%s narrow %d%s cluster %d %s", type_info(s.type).name,
-                      kernel.bn, turned ? " turned" : "", k_cluster, describe(s).c_str());
+        std::snprintf(name, sizeof name, "%s narrow %dx%d%s cluster %d %s", type_info(s.type).name,
+                      wide_rows, kernel.bn, turned ? " turned" : "", k_cluster,
+                      describe(s).c_str());
         log.check("tiles", name, [&] {
           return run_shape(s, [&](const GemmArguments& g) {
             tw::gemm::WgmmaProblem p = kernel_problem(g);
@@ -40,6 +42,7 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
             p.transposed = turned;
             tw::gemm::WgmmaSchedule schedule;
             schedule.k_cluster = k_cluster;
+            schedule.wide_rows = wide_rows;
             return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
           });
         });
@@ -236,6 +239,30 @@ void verify_sgemm(Log& log) {
         for (const int ranks : {2, 3, 4, 8}) {
           check((name + " k-cluster " + std::to_string(ranks)).c_str(), s, launch, ranks);
         }
+      }
+    }
+  }
+  // Up to four columns or rows: K in parts, any pitch and address, beta.
+  for (const bool turned : {false, true}) {
+    for (const int narrow : {1, 2, 3, 4}) {
+      for (const int ranks : {1, 3, 8}) {
+        Shape s;
+        const int64_t wide = narrow == 2 ? 128 : 331;
+        s.m = turned ? narrow : wide;
+        s.n = turned ? wide : narrow;
+        s.k = ranks == 1 ? 45 : 1003;
+        s.offset = narrow == 3 ? 1 : 0;
+        s.batches = narrow == 4 ? 2 : 1;
+        s.type = Type::kF32;
+        s.type_d = narrow == 2 ? Type::kBf16 : Type::kF32;
+        s.transpose_a = !turned || narrow == 1;
+        s.transpose_b = !turned && narrow == 3;
+        s.alpha = narrow == 1 ? 0.5f : 1.0f;
+        check(("narrow k-cluster " + std::to_string(ranks)).c_str(), s,
+              [&](const tw::gemm::WgmmaProblem& p, const tw::gemm::WgmmaSchedule& schedule) {
+                return tw::gemm::launch_sgemm_narrow(p, turned, schedule, nullptr);
+              },
+              ranks);
       }
     }
   }

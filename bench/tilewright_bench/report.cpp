@@ -147,6 +147,7 @@ bool write_json(const std::string& path, const Options& options, const Card& bef
                      "\"samples\": %d, \"inner\": %d",
                      o.rate, o.timing.median_us, o.timing.p10_us, o.timing.p90_us, o.timing.samples,
                      o.timing.inner);
+      if (!o.kernels.empty()) std::fprintf(f, ", \"kernels\": %s", quoted(o.kernels).c_str());
       for (const auto& [key, value] : o.more)
         std::fprintf(f, ", %s: %.6g", quoted(key).c_str(), value);
       std::fprintf(f, "}");

@@ -9,7 +9,8 @@ namespace tw::model {
 namespace {
 
 std::string name_of(const GemmCandidate& c) {
-  const char* kind = c.kernel == GemmKernel::kNarrow   ? (c.turned ? " turned" : " narrow")
+  const bool narrow = c.kernel == GemmKernel::kNarrow || c.kernel == GemmKernel::kFmaNarrow;
+  const char* kind = narrow                            ? (c.turned ? " turned" : " narrow")
                      : c.kernel == GemmKernel::kGather ? " gather"
                      : c.kernel == GemmKernel::kFmaTma ? " TMA"
                      : c.ping_pong                     ? " turns"

@@ -10,11 +10,12 @@ namespace tw::model {
 
 // The library's kernels, by the file under kernels/gemm/lib.
 enum class GemmKernel {
-  kTiled,   // wgmma_kernel.cuh
-  kNarrow,  // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
-  kGather,  // gather_kernel.cuh: any address and pitch, no repacking
-  kFma,     // sgemm.cu: CUDA cores, any address and pitch
-  kFmaTma,  // sgemm_tma.cu: CUDA cores, MN-major operands that suit TMA: others are transposed
+  kTiled,      // wgmma_kernel.cuh
+  kNarrow,     // narrow_kernel.cuh: bm rows of the wide operand, all of the narrow one
+  kGather,     // gather_kernel.cuh: any address and pitch, no repacking
+  kFma,        // sgemm.cu: CUDA cores, any address and pitch
+  kFmaTma,     // sgemm_tma.cu: CUDA cores, MN-major operands that suit TMA: others are transposed
+  kFmaNarrow,  // sgemm_narrow.cu: CUDA cores, up to four columns or rows, the wide operand MN-major
 };
 
 // Shapes that have a kernel, largest first.
@@ -26,10 +27,20 @@ struct GemmTile {
 };
 // clang-format off
 constexpr GemmTile kGemmTiles[] = {
-    {128, 256}, {128, 192}, {128, 128},
-    {64, 256}, {64, 192}, {64, 128}, {64, 96}, {64, 64}, {64, 32}, {64, 64, 2},
-    {128, 176, 1, true}, {128, 160, 1, true}, {128, 128, 1, true}, {128, 112, 1, true}, {128, 96, 1, true}};
+    {128, 256}, {128, 192}, {128, 168}, {128, 128},
+    {64, 256}, {64, 192}, {64, 128}, {64, 96}, {64, 80}, {64, 64}, {64, 48}, {64, 32}, {64, 64, 2},
+    {128, 176, 1, true}, {128, 168, 1, true}, {128, 160, 1, true}, {128, 128, 1, true}, {128, 112, 1, true}, {128, 96, 1, true}};
 // clang-format on
+// Which of them a type and layout have.
+constexpr bool has_gemm_tile(GemmTile t, int element_bytes, bool b_mn) {
+  // An MN-major B comes in panels of 64 columns, or one of 32: others would be fetched for nothing
+  // (128x176 on 8192 cubed, nn: 0.93 of cuBLASLt, nt: 0.99).
+  if (b_mn && t.bn % 64 != 0 && t.bn != 32) return false;
+  // fp8 keeps two sets of accumulators (promotion); up to 128 columns three, which is faster.
+  if (element_bytes == 1)
+    return !t.ping_pong && ((t.bn % 32 == 0 && t.bn <= 128) || (t.bm == 128 && t.bn == 192));
+  return true;
+}
 // Narrow side of the kernels for products with one narrow side.
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;
@@ -52,6 +63,8 @@ constexpr bool is_gemm_tile(int bm, int bn, int resident, bool ping_pong) {
 constexpr GemmTile kCudaCoreTiles[] = {
     {128, 256}, {128, 128, 2}, {128, 128, 1, false, 2}, {64, 64, 4}};
 constexpr GemmTile kCudaCoreTmaTiles[] = {{128, 256}, {128, 128, 1, false, 2}};
+// sgemm_narrow.cu: rows or columns of D on its narrow side, on the wide one a CTA; CTAs an SM holds.
+constexpr int kFmaNarrowMost = 4, kFmaNarrowWide = 128, kFmaNarrowResident = 2;
 constexpr int kGemmClusters[] = {1, 2};
 constexpr int kSharingAClusters[] = {2, 4};
 constexpr int kMostKCluster = 8;

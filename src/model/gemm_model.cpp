@@ -29,7 +29,8 @@ int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile 
   for (int64_t want :
        {int64_t{2}, int64_t{3}, int64_t{4}, machine.sm_count / std::max<int64_t>(tiles, 1),
         2 * machine.sm_count / std::max<int64_t>(tiles, 1)}) {
-    if (want <= out[count - 1] || want > limit) continue;
+    want = std::min(want, limit);
+    if (want <= out[count - 1]) continue;
     // The count that is really launched: equal chunks of K.
     const int64_t chunk = div_up(blocks, want);
     const int64_t real = div_up(blocks, chunk);
@@ -42,12 +43,12 @@ int candidate_splits(const GemmProblem& p, const GemmMachine& machine, GemmTile 
 // in flight; `shared` of what they read is the same for all of them and comes from L2. SMs share a
 // port in pairs, and CTAs share an SM: where some have two and some have one, the pairs end last.
 double dram_reach(const GemmMachine& machine, int64_t ctas, double ring, double shared,
-                  double per_mb) {
+                  double per_mb, double uneven_sms) {
   const auto count = static_cast<double>(ctas), sms = static_cast<double>(machine.sm_count);
   const double reach = std::min(1.0, 0.3 + per_mb * 1e-6 * count * ring);
   double uneven = 0;
   if (ctas > machine.sm_count) {
-    uneven = machine.uneven_sms * (std::ceil(count / sms) * sms / count - 1);
+    uneven = uneven_sms * (std::ceil(count / sms) * sms / count - 1);
   } else if (2 * ctas > machine.sm_count) {
     uneven = machine.uneven_pairs * std::max(0.0, shared - 0.1) * (sms / count - 1);
   }
@@ -186,9 +187,6 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
   // took 1.6 times its prediction, for a reason not known.
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   if (tile.bm == 64 && tile.bn == 192 && tiles > machine.sm_count) return;
-  // An MN-major B comes in panels of 64 columns: others would be fetched for nothing (128x176 on
-  // 8192 cubed, nn: 0.93 of cuBLASLt, nt: 0.99).
-  if (!p.cuda_cores && tile.bn % 64 != 0 && p.b_mn) return;
   int splits[8];
   const int count = candidate_splits(p, machine, tile, max_splits, splits);
   if (tile.ping_pong) {  // no partial sums, no other output than the operands' own
@@ -237,6 +235,15 @@ void for_each_narrow(const GemmProblem& p, const GemmMachine& machine, Visit vis
       if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
       visit(predict_narrow(p, machine, turned, k_cluster));
     }
+    // Fewer rows, where SMs would be left without a CTA, or some with two and others with one. MN-major
+    // rows come in panels of 64.
+    if (p.batches > 1 || (turned ? p.b_mn : p.a_mn)) continue;
+    for (const int each : {1, kNarrowResident}) {
+      const int64_t slots = int64_t{machine.sm_count} * each;
+      if (tiles <= slots - machine.sm_count || tiles >= slots || 2 * tiles < slots) continue;
+      const int64_t rows = div_up(div_up(turned ? p.n : p.m, slots), 8) * 8;
+      visit(predict_narrow(p, machine, turned, 1, static_cast<int>(rows)));
+    }
   }
 }
 
@@ -268,16 +275,27 @@ void for_each_fma_tma(const GemmProblem& p, const GemmMachine& machine, Visit vi
   }
 }
 
+template <class Visit>
+void for_each_sgemm_narrow(const GemmProblem& p, const GemmMachine& machine, Visit visit) {
+  if (!p.cuda_cores) return;
+  const int64_t blocks = div_up(p.k, 32);
+  for (const bool turned : {true, false}) {
+    if ((turned ? p.m : p.n) > kFmaNarrowMost || !(turned ? p.b_mn : p.a_mn)) continue;
+    const int64_t tiles = div_up(turned ? p.n : p.m, kFmaNarrowWide) * p.batches;
+    for (int k_cluster = 1; k_cluster <= kMostKCluster; ++k_cluster) {
+      if (k_cluster > 1 && tiles > cluster_slots(machine, kFmaNarrowResident, k_cluster)) break;
+      if (div_up(blocks, div_up(blocks, k_cluster)) == k_cluster)
+        visit(predict_sgemm_narrow(p, machine, turned, k_cluster));
+    }
+  }
+}
+
 template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
   if (p.cuda_cores) {
     for (const GemmTile& tile : kCudaCoreTiles) visit(tile);
   } else {
     for (const GemmTile& tile : kGemmTiles) {
-      // fp8 keeps two sets of accumulators (promotion); up to 128 columns three, which is faster.
-      if (p.element_bytes > 1 ||
-          (!tile.ping_pong && (tile.bn <= 128 || (tile.bn == 192 && tile.bm == 128)))) {
-        visit(tile);
-      }
+      if (has_gemm_tile(tile, p.element_bytes, p.b_mn)) visit(tile);
     }
   }
 }
@@ -285,7 +303,8 @@ template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
 }  // namespace
 
 bool needs_repack(const GemmCandidate& c) {
-  return c.kernel != GemmKernel::kGather && c.kernel != GemmKernel::kFma;
+  return c.kernel != GemmKernel::kGather && c.kernel != GemmKernel::kFma &&
+         c.kernel != GemmKernel::kFmaNarrow;
 }
 
 GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
@@ -316,7 +335,7 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   // A product that heats the card to its power limit.
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                             static_cast<double>(p.k) * static_cast<double>(p.batches);
-  const double warm = operations * p.element_bytes > 8e11 ? machine.warm_cooperative : 1;
+  const double warm = operations * p.element_bytes > 6e11 ? machine.warm_cooperative : 1;
   const double tensor =
       tile.ping_pong
           ? ideal /
@@ -327,7 +346,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
       tile.ping_pong ? 0 : warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
   // A box's line that does not start on 128 bytes lies in two of L2's.
   const double a_lines = static_cast<double>(tile.bm) / (shares_a ? cluster : 1);
-  const int64_t b_rows = p.b_mn ? div_up(tile.bn, 64) * 64 : tile.bn;  // panels of 64 columns
+  const int64_t b_rows =
+      p.b_mn && tile.bn > 32 ? div_up(tile.bn, 64) * 64 : tile.bn;  // panels of 64 columns
   const double b_lines = static_cast<double>(b_rows) / (shares_a ? 1 : cluster);
   constexpr double kStraddles = 1.6;
   const double fetched =
@@ -378,7 +398,10 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   double reach =
       dram_reach(machine, ctas, ring * streamed / rows,
                  tiles_m == 1 || tiles_n == 1 ? 1 - std::min(1.0, streamed / fetched_rows) : 0,
-                 machine.dram_reach_per_mb);
+                 machine.dram_reach_per_mb,
+                 tile.resident > 1 || p.batches > 1 ? machine.uneven_sms
+                 : shares_a                         ? machine.uneven_turns_sharing
+                                                    : machine.uneven_turns);
   // The CTAs of a cluster fill pairs of SMs, which share a port, while other pairs stay empty.
   if (shares_a && ctas < machine.sm_count)
     reach /= 1 + machine.packed_sharing * (machine.sm_count / static_cast<double>(ctas) - 1);
@@ -396,22 +419,23 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
   // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time keep
   // them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
-  constexpr int kFewRows = 4, kManyWaves = 6;
+  constexpr int kManyWaves = 6;
   constexpr int64_t kVeryLongRowBytes = 24576;
+  const int few_rows = p.k * p.element_bytes > kLongRowBytes ? 4 : 8;
   if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
                    : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
-    c.raster_group = std::min(c.raster_group, kFewRows);
+    c.raster_group = std::min(c.raster_group, few_rows);
   return c;
 }
 
 GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, bool turned,
-                             int k_cluster) {
+                             int k_cluster, int rows) {
   GemmCandidate c;
   const int64_t wide = turned ? p.n : p.m, narrow = turned ? p.m : p.n;
   c.kernel = GemmKernel::kNarrow;
   c.resident = kNarrowResident;
   c.turned = turned;
-  c.bm = kNarrowWide;
+  c.bm = rows;
   c.bn = 64;
   // A line of an MN-major operand is 64 elements at least.
   if (!(turned ? p.a_mn : p.b_mn)) c.bn = narrow <= 16 ? 16 : (narrow <= 32 ? 32 : 64);
@@ -424,25 +448,55 @@ GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, b
   const double sharing = std::clamp(static_cast<double>(clusters * k_cluster) / machine.sm_count,
                                     1.0, 1.0 * c.resident);
   const double tensor = 2.0 * c.bn / machine.tensor_efficiency;
-  const double shared = 2.0 * (64 + c.bn) + 0.9 * (128 + c.bn);
+  const double shared = 2.0 * (64 + c.bn) + 0.9 * (rows + c.bn);
   c.block_clocks = std::max({tensor * sharing, shared * sharing, machine.lone_warpgroup_clocks});
   c.bound = c.block_clocks > machine.lone_warpgroup_clocks ? GemmBound::kSharedMemory
                                                            : GemmBound::kLatency;
   const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(c.waves * blocks) * c.block_clocks * clock_us;
-  // The ring of a CTA, of which the wide operand's 128 lines are bound for DRAM.
+  // The ring of a CTA, of which the wide operand's lines are bound for DRAM.
   const int64_t stages = narrow_stages(c.bn);
   const int64_t ctas = std::min(clusters, slots) * k_cluster;
   const double ring = static_cast<double>(std::min(stages, blocks) * c.bm * 128);
   double reach = dram_reach(machine, ctas, ring, static_cast<double>(c.bn) / (c.bm + c.bn),
-                            machine.narrow_reach_per_mb);
+                            machine.narrow_reach_per_mb, machine.uneven_sms);
+  if (ctas < machine.sm_count)
+    reach /= 1 + machine.empty_sms * (machine.sm_count / static_cast<double>(ctas) - 1);
   // Clusters of four and more put two of their CTAs on an SM while others stay empty.
   if (k_cluster >= 4 && ctas <= machine.sm_count) reach /= 1 + machine.packed_clusters;
   add_memory_terms(p, machine, reach, &c);
   c.epilogue_us = machine.narrow_store_us;
   if (k_cluster > 1) c.epilogue_us += machine.narrow_sum_us + cluster_read_us(machine, c);
   c.total_us += c.epilogue_us;
+  return c;
+}
+
+GemmCandidate predict_sgemm_narrow(const GemmProblem& p, const GemmMachine& machine, bool turned,
+                                   int k_cluster) {
+  GemmCandidate c;
+  c.kernel = GemmKernel::kFmaNarrow;
+  c.turned = turned;
+  c.bm = turned ? kFmaNarrowMost : kFmaNarrowWide;
+  c.bn = turned ? kFmaNarrowWide : kFmaNarrowMost;
+  c.resident = kFmaNarrowResident;
+  c.k_cluster = k_cluster;
+  const int64_t clusters = div_up(turned ? p.n : p.m, kFmaNarrowWide) * p.batches;
+  const int64_t slots = cluster_slots(machine, c.resident, k_cluster);
+  c.waves = static_cast<int>(div_up(clusters, slots));
+  c.last_wave_fill =
+      static_cast<double>(clusters - (c.waves - 1) * slots) / static_cast<double>(slots);
+  c.bound = GemmBound::kLatency;
+  const int64_t blocks = div_up(div_up(p.k, 32), k_cluster);
+  c.block_clocks = machine.fma_narrow_round_us / 2 * machine.cuda_core_clock_ghz * 1e3;
+  c.mainloop_us = static_cast<double>(c.waves * blocks) * machine.fma_narrow_round_us / 2;
+  c.epilogue_us = machine.narrow_store_us;
+  if (k_cluster > 1) c.epilogue_us += machine.cluster_sum_us;
+  constexpr double kInFlight = 64 * kFmaNarrowWide * 4;  // bytes of a CTA's loads
+  add_memory_terms(p, machine,
+                   dram_reach(machine, std::min(clusters, slots) * k_cluster, kInFlight, 0,
+                              machine.narrow_reach_per_mb, machine.uneven_sms),
+                   &c);
   return c;
 }
 
@@ -485,6 +539,7 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
   for_each_narrow(p, machine, consider);
   for_each_gather(p, machine, max_splits, consider);
   for_each_fma_tma(p, machine, consider);
+  for_each_sgemm_narrow(p, machine, consider);
   return best;
 }
 
@@ -520,7 +575,8 @@ GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_spl
     main.m = other.m;
     main.n = other.n;
     other.main = choose_gemm(main, machine, max_splits);
-    if (other.main.kernel == GemmKernel::kGather || other.main.kernel == GemmKernel::kNarrow)
+    if (other.main.kernel == GemmKernel::kGather || other.main.kernel == GemmKernel::kNarrow ||
+        other.main.kernel == GemmKernel::kFmaNarrow)
       continue;
     // The operands as the main part reads them; the workspace holds nothing for the edges.
     GemmProblem edge = p;
@@ -577,6 +633,9 @@ std::vector<GemmCandidate> gemm_candidates(const GemmProblem& p, const GemmMachi
   finish();
   start();
   for_each_fma_tma(p, machine, keep_best);
+  finish();
+  start();
+  for_each_sgemm_narrow(p, machine, keep_best);
   finish();
   std::sort(candidates.begin(), candidates.end(),
             [](const GemmCandidate& a, const GemmCandidate& b) { return a.total_us < b.total_us; });

@@ -68,13 +68,16 @@ struct GemmMachine {
   // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
   // the CTAs of a cluster share SMs that would be enough for one each.
   double uneven_sms = 0.4, uneven_pairs = 1.0, packed_clusters = 0.2, packed_sharing = 0.1;
+  double uneven_turns = 0.2, uneven_turns_sharing = 0.1;  // ... with one CTA an SM, tile after tile
+  double empty_sms = 0.03;                                // narrow kernel: SMs without a CTA
   double narrow_store_us = 0.4, narrow_sum_us = 0.6;  // narrow kernel: its epilogue, its cluster
   double copy_gb_s = 3700;                            // read plus write, for repacking and reducing
   double launch_us = 1.6;                             // launch, first bytes from DRAM, drain
   double reduce_us = 3.0;     // the kernel that sums splits, beside its bytes
   double transpose_us = 0.3;  // a transposition, beside its bytes: it starts as the one before ends
   double repack_us = 3.3;     // the kernel that repacks
-  double repack_line_us = 5e-4;  // each line of a repacked operand
+  double repack_line_us = 5e-4;      // each line of a repacked operand
+  double fma_narrow_round_us = 1.0;  // sgemm_narrow.cu: 64 k of a CTA
   double gather_launch_us = 2.4;
   // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
   double gather_block_us = 0.5, gather_warpgroup_us = 0.45;
@@ -103,7 +106,7 @@ struct GemmCandidate {
   bool shares_a = false;   // the CTAs of `cluster` lie along N and share A; else along M
   bool ping_pong = false;  // kTiled: each warpgroup has tiles of its own
   int groups = 1;          // kGather, kFma: parts of a CTA that share its K blocks
-  bool turned = false;     // kNarrow, and the wide operand is B: D is computed transposed
+  bool turned = false;     // narrow kernels, and the wide operand is B: D is computed transposed
   int k_cluster = 1;       // CTAs of one cluster that split K of a tile and sum in shared memory
   int splits = 1;          // partial results in the workspace, summed by a second kernel
   int waves = 0;
@@ -122,9 +125,13 @@ GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machin
                            int cluster, int k_cluster, int splits, bool shares_a = false);
 GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine,
                                 GemmTile tile, int k_cluster);
-// The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it.
+// The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it. `rows`: of
+// the wide operand, a CTA.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
-                             int k_cluster);
+                             int k_cluster, int rows = kNarrowWide);
+// Up to kFmaNarrowMost columns, or rows (`turned`), of fp32 on the CUDA cores.
+GemmCandidate predict_sgemm_narrow(const GemmProblem& problem, const GemmMachine& machine,
+                                   bool turned, int k_cluster);
 GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups,
                              int splits = 1);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.

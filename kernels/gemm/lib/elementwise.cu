@@ -8,6 +8,8 @@
 namespace tw::gemm {
 namespace {
 
+constexpr int kLeastManySplits = 8, kMostManySplits = 64;
+
 struct RepackJobs {
   RepackJob job[2];
   int64_t tasks[2];  // runs of 2 KiB of the first job, of both
@@ -82,26 +84,71 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
   }
 }
 
+__device__ __forceinline__ float scaled_alpha(const ReduceJob& job) {
+  float alpha = job.alpha;
+  if (job.scale_a != nullptr) alpha *= *job.scale_a;
+  if (job.scale_b != nullptr) alpha *= *job.scale_b;
+  return alpha;
+}
+
+// Writes the element of D whose partial results have this sum.
+__device__ __forceinline__ void finish(const ReduceJob& job, float alpha, int batch, int64_t row,
+                                       int64_t column, float sum) {
+  float v = alpha * sum;
+  if (job.beta != 0.0f) {
+    v += job.beta * read_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output);
+  }
+  write_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
+}
+
+__device__ __forceinline__ float4 plus(float4 a, float4 b) {
+  return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+}
+
+// Many splits of few elements: the warps of a CTA share the splits of 32 pieces of four elements, so
+// that eight times as many loads are in flight. n is a multiple of 4.
+__global__ void __launch_bounds__(256) reduce_many_splits(const __grid_constant__ ReduceJob job) {
+  gpu::wait_for_kernels_ahead();
+  gpu::let_kernels_behind_start();
+  constexpr int kWarps = 8, kInFlight = 8;
+  static_assert(kMostManySplits <= kWarps * kInFlight, "one round of loads");
+  __shared__ float4 part[kWarps][32];
+  const int64_t plane = job.m * job.n, i = blockIdx.x * 32ll + (threadIdx.x & 31);
+  const int warp = threadIdx.x >> 5, batch = blockIdx.y;
+  const float* partial = job.partial + static_cast<int64_t>(batch) * job.splits * plane;
+  float4 v[kInFlight] = {};
+#pragma unroll
+  for (int j = 0; j < kInFlight; ++j) {
+    const int s = warp + j * kWarps;
+    if (s < job.splits && 4 * i < plane)
+      v[j] = *reinterpret_cast<const float4*>(partial + s * plane + 4 * i);
+  }
+  float4 sum = v[0];
+#pragma unroll
+  for (int j = 1; j < kInFlight; ++j) sum = plus(sum, v[j]);
+  part[warp][threadIdx.x & 31] = sum;
+  __syncthreads();
+  if (warp != 0 || 4 * i >= plane) return;
+#pragma unroll
+  for (int w = 1; w < kWarps; ++w) sum = plus(sum, part[w][threadIdx.x]);
+  const int64_t row = 4 * i / job.n, column = 4 * i - row * job.n;
+  const float alpha = scaled_alpha(job);
+  finish(job, alpha, batch, row, column, sum.x);
+  finish(job, alpha, batch, row, column + 1, sum.y);
+  finish(job, alpha, batch, row, column + 2, sum.z);
+  finish(job, alpha, batch, row, column + 3, sum.w);
+}
+
 __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ ReduceJob job) {
   gpu::wait_for_kernels_ahead();
   gpu::let_kernels_behind_start();
   const int64_t plane = job.m * job.n;
-  float alpha = job.alpha;
-  if (job.scale_a != nullptr) alpha *= *job.scale_a;
-  if (job.scale_b != nullptr) alpha *= *job.scale_b;
+  const float alpha = scaled_alpha(job);
   const bool vector = job.n % 4 == 0;
   const int64_t step = static_cast<int64_t>(gridDim.x) * 256,
                 first = blockIdx.x * 256ll + threadIdx.x;
   for (int batch = blockIdx.y; batch < job.batches; batch += gridDim.y) {
     const float* partial = job.partial + static_cast<int64_t>(batch) * job.splits * plane;
-    auto finish = [&](int64_t row, int64_t column, float sum) {
-      float v = alpha * sum;
-      if (job.beta != 0.0f) {
-        v += job.beta *
-             read_output(job.c, batch * job.stride_c + row * job.ld_c + column, job.output);
-      }
-      write_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
-    };
     if (job.splits > 0 && vector) {
       for (int64_t i = first; i < plane / 4; i += step) {
         // Their latency is what the loads of a sum take: eight are in flight.
@@ -117,17 +164,14 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
 #pragma unroll
           for (int j = 0; j < kInFlight; ++j) {
             if (s + j >= job.splits) break;
-            sum.x += v[j].x;
-            sum.y += v[j].y;
-            sum.z += v[j].z;
-            sum.w += v[j].w;
+            sum = plus(sum, v[j]);
           }
         }
         const int64_t row = 4 * i / job.n, column = 4 * i - row * job.n;
-        finish(row, column, sum.x);
-        finish(row, column + 1, sum.y);
-        finish(row, column + 2, sum.z);
-        finish(row, column + 3, sum.w);
+        finish(job, alpha, batch, row, column, sum.x);
+        finish(job, alpha, batch, row, column + 1, sum.y);
+        finish(job, alpha, batch, row, column + 2, sum.z);
+        finish(job, alpha, batch, row, column + 3, sum.w);
       }
       continue;
     }
@@ -145,7 +189,7 @@ __global__ void __launch_bounds__(256) reduce_splits(const __grid_constant__ Red
                 : 0.0f;
         write_output(job.d, batch * job.stride_d + row * job.ld_d + column, job.output, v);
       } else {
-        finish(row, i - row * job.n, sum);
+        finish(job, alpha, batch, row, i - row * job.n, sum);
       }
     }
   }
@@ -197,6 +241,13 @@ cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int eleme
 
 cudaError_t launch_reduce(const ReduceJob& job, int sm_count, cudaStream_t stream) {
   const int64_t plane = job.m * job.n;
+  if (job.splits >= kLeastManySplits && job.splits <= kMostManySplits && job.n % 4 == 0 &&
+      job.batches <= 65535 && plane <= int64_t{4} * 256 * sm_count) {
+    const dim3 grid(static_cast<unsigned>((plane / 4 + 31) / 32), job.batches);
+    void* arguments[] = {const_cast<ReduceJob*>(&job)};
+    return launch_behind(reinterpret_cast<const void*>(&reduce_many_splits), grid, arguments,
+                         stream);
+  }
   const dim3 grid(blocks_for(job.splits > 0 && job.n % 4 == 0 ? plane / 4 : plane, 256, sm_count),
                   std::min(job.batches, 65535));
   void* arguments[] = {const_cast<ReduceJob*>(&job)};

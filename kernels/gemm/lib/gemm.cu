@@ -253,6 +253,7 @@ Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& p
   schedule.shares_a = choice.shares_a;
   schedule.raster_group = choice.raster_group;
   schedule.splits = choice.splits;
+  if (choice.kernel == tw::model::GemmKernel::kNarrow) schedule.wide_rows = choice.bm;
   schedule.k_cluster = choice.k_cluster;
   schedule.sm_count = device.sm_count;
   schedule.programmatic = true;
@@ -280,6 +281,8 @@ Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& p
     const tw::model::GemmTile tile{choice.bm, choice.bn, choice.resident, false, choice.groups};
     status = launched(choice.kernel == tw::model::GemmKernel::kFmaTma
                           ? launch_sgemm_tma(problem, tile, schedule, stream)
+                      : choice.kernel == tw::model::GemmKernel::kFmaNarrow
+                          ? launch_sgemm_narrow(problem, choice.turned, schedule, stream)
                           : launch_sgemm(problem, tile, schedule, stream),
                       "the CUDA-core kernel");
   } else {

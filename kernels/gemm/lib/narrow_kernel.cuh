@@ -5,7 +5,8 @@
 // an ordinary tile wastes shared memory and leaves SMs without work. Choice: the wide operand takes
 // the M side of wgmma, 128 of its rows a CTA, the narrow one the N side, 16, 32 or 64; where that
 // is D transposed, D is turned on its way out. Two CTAs share an SM, each with a ring of 113 KiB,
-// which keeps DRAM busy from few CTAs; where tiles are fewer still, a cluster of 2 to 8 CTAs splits
+// which keeps DRAM busy from few CTAs; a CTA may take fewer than its 128 rows (it multiplies what lay
+// in shared memory, and drops it), so that every SM has as many; where tiles are fewer still, a cluster of 2 to 8 CTAs splits
 // K of one tile and sums in rank order (deterministic) through distributed shared memory. One warp
 // issues the copies, one warpgroup multiplies.
 //
@@ -48,6 +49,7 @@ template <class Tile>
 __device__ __forceinline__ void narrow_produce(const WgmmaParams& p, uint32_t stages, uint32_t full,
                                                uint32_t empty, int w0, int batch, int first,
                                                int count, int turn) {
+  const int bytes = Tile::kXBytes + (Tile::kWMn ? Tile::kWBytes : p.wide_rows * 128);
   int stage = 0;
   uint32_t phase = 0;
   int block = first + turn % count;
@@ -55,7 +57,7 @@ __device__ __forceinline__ void narrow_produce(const WgmmaParams& p, uint32_t st
     mbarrier_wait(empty + 8 * stage, phase ^ 1);
     const uint32_t w_at = stages + stage * Tile::kStageBytes, x_at = w_at + Tile::kWBytes;
     const uint32_t barrier = full + 8 * stage;
-    mbarrier_arrive_expect(barrier, Tile::kStageBytes);
+    mbarrier_arrive_expect(barrier, bytes);
     const int k0 = block * Tile::BK;
     if (++block == first + count) block = first;
     if constexpr (Tile::kWMn) {
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   const int tile = static_cast<int>(blockIdx.x) / ranks;
   const int rank = static_cast<int>(blockIdx.x) - tile * ranks;  // clusters lie along x
   const int batch = blockIdx.z;
-  const int w0 = tile * BW;
+  const int w0 = tile * p.wide_rows;
   const int first = rank * p.k_blocks_per_split;
   const int count = min(p.k_blocks_per_split, p.k_blocks - first);
   const bool turned = p.transposed;  // D is narrow x wide
@@ -210,10 +212,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   if (ranks > 1) cluster_sync();
   if (warp < 4) {
     if (turned) {
-      const ClusterSum s{stages, pitch, min(BX, p.n), 0, w0, p.m};
+      const ClusterSum s{stages, pitch, min(BX, p.n), 0, w0, min(w0 + p.wide_rows, p.m)};
       sum_cluster<BW / 4, 128, kPlain, Tile::kNative>(p, s, ranks, rank, batch);
     } else {
-      const ClusterSum s{stages, pitch, min(BW, p.m - w0), w0, 0, p.n};
+      const ClusterSum s{stages, pitch, min(p.wide_rows, p.m - w0), w0, 0, p.n};
       sum_cluster<BX / 4, 128, kPlain, Tile::kNative>(p, s, ranks, rank, batch);
     }
   }

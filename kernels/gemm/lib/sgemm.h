@@ -19,4 +19,9 @@ cudaError_t launch_sgemm(const WgmmaProblem& problem, const model::GemmTile& til
 cudaError_t launch_sgemm_tma(const WgmmaProblem& problem, const model::GemmTile& tile,
                              const WgmmaSchedule& schedule, cudaStream_t stream);
 
+// The same for up to model::kFmaNarrowMost columns, or rows (`turned`), and a wide operand that is
+// MN-major.
+cudaError_t launch_sgemm_narrow(const WgmmaProblem& problem, bool turned,
+                                const WgmmaSchedule& schedule, cudaStream_t stream);
+
 }  // namespace tw::gemm

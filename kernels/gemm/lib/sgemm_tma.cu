@@ -47,6 +47,7 @@ template <int BN_, int kGroups_> struct SgemmTmaTile {
   static_assert(kSharedBytes <= 232448, "227 KiB a block (programming guide, cc 9.0)");
   static_assert(kGroups * partial_bytes(BM, BN) <= kStages * kStageBytes,
                 "partial sums lie over the stages");
+  static_assert(kConsumers * kWarpBytes <= kStages * kStageBytes, "as do the rows of a ragged D");
 };
 
 template <class Tile>
@@ -181,8 +182,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     named_barrier(1, Tile::kConsumers * 32);  // no warp reads the stages any more
     store_shared_sums<BM, BN, Tile::kConsumers * 32, kGroups>(store, sum, row0, column0, stages, at,
                                                               rank, group);
-  } else {
+  } else if (store.whole) {
     store_sums(store, sum, at.m * BM + row0, at.n * BN + column0);
+  } else {
+    named_barrier(1, Tile::kConsumers * 32);  // no warp reads the stages any more
+    store_sums_by_rows(store, sum, stages + warp * kWarpBytes, at.m * BM + own % Tile::kWarpsM * 64,
+                       at.n * BN + own / Tile::kWarpsM * 64, lane_m * 4, lane_n * 4);
   }
 }
 

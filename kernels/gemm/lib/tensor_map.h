@@ -19,7 +19,7 @@ struct Lines {
   Element element;
 };
 
-enum class Swizzle { kNone, k128 };
+enum class Swizzle { kNone, k64, k128 };
 
 // A map of boxes of box_x by box_y elements (swizzled ones are 128 bytes wide at most). False: the
 // driver refuses, or there is none. Strides that lie beyond what a map can hold (2^40 bytes) are
@@ -27,13 +27,14 @@ enum class Swizzle { kNone, k128 };
 bool encode_lines(CUtensorMap* map, const Lines& lines, int box_x, int box_y,
                   Swizzle swizzle = Swizzle::k128);
 
-// An operand (mn = m of A, n of B): boxes of 128 bytes by `box_lines`.
+// An operand (mn = m of A, n of B): boxes of `line_bytes` (64 or 128) by `box_lines`, swizzled.
 inline bool encode_operand(CUtensorMap* map, const Matrix& x, int mn, int k, int batches,
-                           Element element, int box_lines) {
+                           Element element, int box_lines, int line_bytes = 128) {
   return encode_lines(
       map,
       {x.data, x.mn_major ? mn : k, x.mn_major ? k : mn, x.pitch, x.batch_stride, batches, element},
-      128 / element_bytes(element), box_lines);
+      line_bytes / element_bytes(element), box_lines,
+      line_bytes == 64 ? Swizzle::k64 : Swizzle::k128);
 }
 
 }  // namespace tw::gemm

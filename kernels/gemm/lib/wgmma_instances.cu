@@ -1,4 +1,6 @@
 // See wgmma_instances.h. TW_ELEMENT_A, TW_ELEMENT_B, TW_LAYOUT and TW_PART come from the build.
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "gemm/lib/gather_kernel.cuh"
@@ -106,29 +108,26 @@ template <int kGroups> WgmmaKernel gather_row() {
   return k;
 }
 
+// Appends the row of a tile, if this type and layout have it.
+template <model::GemmTile t> void add_tile(std::vector<WgmmaKernel>* all) {
+  if constexpr (model::has_gemm_tile(t, element_bytes(kElementA), kBMn))
+    all->push_back(row<t.bm, t.bn, t.resident, t.ping_pong>());
+}
+// Every kInstanceParts-th tile.
+template <int... i>
+void add_tiles(std::vector<WgmmaKernel>* all, std::integer_sequence<int, i...>) {
+  (add_tile<model::kGemmTiles[TW_PART + kInstanceParts * i]>(all), ...);
+}
+
 }  // namespace
 
 template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT, TW_PART>() {
   static const std::vector<WgmmaKernel> rows = [] {
     std::vector<WgmmaKernel> all;
-    // model::kGemmTiles
-    constexpr bool kBytes = element_bytes(kElementA) == 1;
+    constexpr int kTiles = static_cast<int>(std::size(model::kGemmTiles));
+    constexpr int kHere = (kTiles - TW_PART + kInstanceParts - 1) / kInstanceParts;
+    add_tiles(&all, std::make_integer_sequence<int, kHere>{});
     if constexpr (TW_PART == 0) {
-      all = {row<128, 192>(), row<128, 128>()};
-      if constexpr (!kBytes) {
-        for (const WgmmaKernel& k :
-             {row<128, 256>(), row<128, 176, 1, true>(), row<128, 160, 1, true>(),
-              row<128, 128, 1, true>(), row<128, 112, 1, true>(), row<128, 96, 1, true>()}) {
-          all.push_back(k);
-        }
-      }
-    } else {
-      all = {row<64, 128>(), row<64, 96>(), row<64, 64>(), row<64, 32>(), row<64, 64, 2>()};
-      if constexpr (!kBytes) {
-        all.push_back(row<64, 256>());
-        all.push_back(row<64, 192>());
-        all.push_back(gather_row<4>());
-      }
       all.push_back(narrow_row<64>());
       if constexpr (!kBMn) {
         all.push_back(narrow_row<32>());
@@ -136,6 +135,7 @@ template <> InstanceRows wgmma_rows<kElementA, kElementB, TW_LAYOUT, TW_PART>() 
       }
       all.push_back(gather_row<1>());
       all.push_back(gather_row<2>());
+      if constexpr (element_bytes(kElementA) > 1) all.push_back(gather_row<4>());
     }
     return all;
   }();

@@ -15,7 +15,7 @@ struct InstanceRows {
 };
 
 // 0: A and B K-major; 1: A K-major, B MN-major; 2: A MN-major, B K-major; 3: both MN-major.
-// Part 0: tiles of 128 rows; 1: the rest.
+// A part has every other tile of model::kGemmTiles; part 0 the narrow and gathering kernels, too.
 constexpr int kInstanceParts = 2;
 template <Element element_a, Element element_b, int layout, int part> InstanceRows wgmma_rows();
 

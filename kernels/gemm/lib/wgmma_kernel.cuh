@@ -12,7 +12,7 @@
 //
 // Ping-pong: each warpgroup has tiles of its own, 128 x BN, and they take turns: one multiplies while
 // the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is at most
-// 176, in steps of 16: widths that fill a last wave.
+// 176, in steps of 8: widths that fill a last wave.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
@@ -56,9 +56,12 @@ struct WgmmaTile {
   static constexpr bool kPromote = sizeof(TA) == 1;
   static constexpr int kConsumers = BM / 64;
   static constexpr int kThreads = (kConsumers + 1) * 128;
-  // An MN-major B comes in panels of 64 columns.
-  static constexpr int kBPanels = (BN + 63) / 64;
-  static constexpr int kABytes = BM * 128, kBBytes = (kBMn ? kBPanels * 64 : BN) * 128,
+  // An MN-major B comes in panels of 64 columns, or one of 32; a K-major one in lines that two CTAs
+  // can share.
+  static constexpr int kBPanels = kBMn ? (BN + 63) / 64 : 1;
+  static constexpr int kBLines = kBMn ? BK : copied_lines(BN);
+  static constexpr int kBLineBytes = kBMn && BN == 32 ? 64 : 128;
+  static constexpr int kABytes = BM * 128, kBBytes = kBPanels * kBLines * kBLineBytes,
                        kStageBytes = kABytes + kBBytes;
   static constexpr int kStagingBytes = 8192;  // 64 rows of 128 bytes, a warpgroup and buffer
   static constexpr int kBuffers = 2;
@@ -67,14 +70,15 @@ struct WgmmaTile {
   static constexpr int kResident = kResident_;
   // 227 KiB a block, 228 KiB an SM with 1 KiB of each block reserved (programming guide, cc 9.0).
   static constexpr int kSharedLimit = kResident == 1 ? 232448 : 233472 / kResident - 1024;
+  static constexpr int kMostStages = 16;  // their barriers have 256 bytes
   static constexpr int kFixed = 256 + kConsumers * kBuffers * kStagingBytes;
   static constexpr int kFitting = (kSharedLimit - kFixed) / kStageBytes;
-  static constexpr int kStages = kFitting > 12 ? 12 : kFitting;
+  static constexpr int kStages = kFitting > kMostStages ? kMostStages : kFitting;
   static constexpr int kSharedBytes = kFixed + kStages * kStageBytes;
   static_assert(!kPromote || BN <= 192, "two sets of accumulators must fit the registers");
   static_assert(!kPingPong || (BM == 128 && BN <= 176 && !kPromote && kResident == 1),
                 "a warpgroup holds the sums of a whole tile");
-  static_assert(BN % 16 == 0, "D is staged 16 columns at a time");
+  static_assert(BN % 8 == 0, "D is staged eight columns at a time");
   static_assert(kStages >= 3, "a ring of fewer stages cannot hide the copies");
 };
 
@@ -117,8 +121,8 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
   const int step = static_cast<int>(gridDim.x) / p.cluster;
   // Of a shared operand this CTA loads a part of the lines, and all CTAs receive it.
   const bool shared = p.cluster > 1 && p.shares_a == kIsA;
-  constexpr int kLines =
-      kIsA ? (Tile::kAMn ? Tile::BK : Tile::BM) : (Tile::kBMn ? Tile::BK : Tile::BN);
+  constexpr int kLines = kIsA ? (Tile::kAMn ? Tile::BK : Tile::BM) : Tile::kBLines;
+  constexpr int kLineBytes = kIsA ? 128 : Tile::kBLineBytes;
   const int lines = shared ? kLines >> (p.cluster >> 1) : kLines;
   const int first_line = shared ? rank * lines : 0;
   int stage = 0;
@@ -147,7 +151,7 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     for (int count = first_block; count < last_block; ++count) {
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
       const uint32_t to =
-          stages + stage * Tile::kStageBytes + (kIsA ? 0 : Tile::kABytes) + first_line * 128;
+          stages + stage * Tile::kStageBytes + (kIsA ? 0 : Tile::kABytes) + first_line * kLineBytes;
       const uint32_t barrier = full + 8 * stage;
       const int k0 = block * Tile::BK;
       if (++block == last_block) block = first_block;
@@ -219,7 +223,8 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
   const int units = p.units_m * p.units_n * p.batches * p.splits;
   const int step = static_cast<int>(gridDim.x) / p.cluster;
   // Descriptor steps, in units of 16 bytes: 32 bytes along a swizzled row, or 16 rows of 128 bytes.
-  constexpr uint64_t kStepA = Tile::kAMn ? 128 : 2, kStepB = Tile::kBMn ? 128 : 2;
+  constexpr uint64_t kStepA = Tile::kAMn ? 128 : 2;
+  constexpr uint64_t kStepB = Tile::kBMn ? Tile::kBLineBytes : 2;
   int stage = 0, buffer = 0;
   uint32_t phase = 0;
   float d[BN / 2];
@@ -253,7 +258,9 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
       const uint32_t a_at = stages + stage * Tile::kStageBytes + group * 8192;
       const uint32_t b_at = stages + stage * Tile::kStageBytes + Tile::kABytes;
       const uint64_t a = Tile::kAMn ? mn_major_descriptor(a_at, 8192) : k_major_descriptor(a_at);
-      const uint64_t b = Tile::kBMn ? mn_major_descriptor(b_at, 8192) : k_major_descriptor(b_at);
+      const uint64_t b = !Tile::kBMn                ? k_major_descriptor(b_at)
+                         : Tile::kBLineBytes == 128 ? mn_major_descriptor(b_at, 8192)
+                                                    : mn_major_descriptor_64(b_at);
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) {

@@ -46,7 +46,9 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
   p.splits = shared_k ? schedule.k_cluster : div_up(p.k_blocks, p.k_blocks_per_split);
   p.batches = problem.batches;
-  p.units_m = div_up(problem.m, static_cast<int64_t>(kernel.bm) * along_m);
+  p.wide_rows = schedule.wide_rows;
+  const int rows = kernel.kernel == GemmKernel::kNarrow ? schedule.wide_rows : kernel.bm;
+  p.units_m = div_up(problem.m, static_cast<int64_t>(rows) * along_m);
   p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
   p.raster_group = schedule.raster_group;
   p.cluster = schedule.cluster;
@@ -79,10 +81,12 @@ bool set_operands(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   // Of a shared operand each CTA of the cluster loads a part of the lines.
   const int a_parts = schedule.shares_a ? schedule.cluster : 1;
   const int b_parts = schedule.shares_a ? 1 : schedule.cluster;
+  const int a_rows = kernel.kernel == GemmKernel::kNarrow ? p->wide_rows : kernel.bm;
   return encode_operand(&p->a, problem.a, problem.m, problem.k, problem.batches, element,
-                        (problem.a.mn_major ? bk : kernel.bm) / a_parts) &&
+                        (problem.a.mn_major ? bk : a_rows) / a_parts) &&
          encode_operand(&p->b, problem.b, problem.n, problem.k, problem.batches, element,
-                        (problem.b.mn_major ? bk : kernel.bn) / b_parts);
+                        (problem.b.mn_major ? bk : copied_lines(kernel.bn)) / b_parts,
+                        problem.b.mn_major && kernel.bn == 32 ? 64 : 128);
 }
 
 // How D leaves; false when the driver refuses a map. `one_tile`: no CTA has a second one.
@@ -126,7 +130,8 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   // Every CTA of a cluster must have a part of K.
   if (shared_k && div_up(p.k_blocks, p.k_blocks_per_split) != schedule.k_cluster)
     return cudaErrorInvalidValue;
-  if (narrow && (problem.n > kernel.bn || problem.batches > 65535))
+  if (narrow && (problem.n > kernel.bn || problem.batches > 65535 || schedule.wide_rows % 8 != 0 ||
+                 schedule.wide_rows < 8 || schedule.wide_rows > kernel.bm))
     return cudaErrorInvalidConfiguration;
   const int64_t units = int64_t{p.units_m} * p.units_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
@@ -175,8 +180,9 @@ const WgmmaKernel* find_wgmma_kernel(Element element_a, Element element_b,
   for (int i = 0; i < count; ++i) {
     const WgmmaKernel& k = all[i];
     if (k.element_a == element_a && k.element_b == element_b && k.kernel == candidate.kernel &&
-        k.bm == candidate.bm && k.bn == candidate.bn && k.resident == candidate.resident &&
-        k.a_mn == a_mn && k.b_mn == b_mn && k.ping_pong == candidate.ping_pong &&
+        (k.kernel == GemmKernel::kNarrow || k.bm == candidate.bm) && k.bn == candidate.bn &&
+        k.resident == candidate.resident && k.a_mn == a_mn && k.b_mn == b_mn &&
+        k.ping_pong == candidate.ping_pong &&
         (k.kernel != GemmKernel::kGather || k.threads == 128 * candidate.groups)) {
       return &k;
     }

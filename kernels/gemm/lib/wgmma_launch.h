@@ -73,7 +73,8 @@ struct WgmmaSchedule {
                           // and sums in shared memory; all tiles must fit one wave; then cluster
                           // and splits are 1
   int raster_group = 8;   // in clusters
-  int splits = 1;         // > 1: D is `splits` matrices per batch, one after the other at stride_d
+  int wide_rows = model::kNarrowWide;  // narrow kernels: of the wide operand, a CTA; multiples of 8
+  int splits = 1;  // > 1: D is `splits` matrices per batch, one after the other at stride_d
   int sm_count = 132;
   bool programmatic = false;  // may start before the kernel ahead of it in the stream has ended
 };

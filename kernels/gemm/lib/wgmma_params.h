@@ -10,6 +10,10 @@
 
 namespace tw::gemm {
 
+// Lines of B that a tile copies: half of them are whole atoms of the swizzle (eight lines), so that
+// two CTAs can share them.
+constexpr int copied_lines(int bn) { return (bn + 15) / 16 * 16; }
+
 enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 
 // How D leaves shared memory. Bulk copies leave the warps free for the next tile; a CTA with one
@@ -57,6 +61,7 @@ struct WgmmaParams {
   int64_t ld_d, stride_d;
   Output output;
   bool transposed;            // narrow_kernel.cuh only: D is n x m, the narrow side first
+  int wide_rows;              // narrow_kernel.cuh only: of the wide operand, a CTA
   Source a_source, b_source;  // gather_kernel.cuh only
 };
 

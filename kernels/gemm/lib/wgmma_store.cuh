@@ -202,6 +202,14 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
                         pack16<kOutput>(d[i], d[i + 1]), pack16<kOutput>(d[i + 2], d[i + 3]),
                         pack16<kOutput>(d[i + 4], d[i + 5]), pack16<kOutput>(d[i + 6], d[i + 7]));
       }
+      if (columns % 16 != 0) {  // eight are left
+        const int g = lane >> 2, t = lane & 3, i = 4 * ((first + columns) / 8 - 1);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          store_shared(chunk_address(base, warp * 16 + g + half * 8, columns / 8 - 1) + t * 4,
+                       pack16<kOutput>(d[i + 2 * half], d[i + 2 * half + 1]));
+        }
+      }
     }
   };
   const int x0 = part.x;

@@ -197,6 +197,50 @@ TEST(GemmModel, FewRowsTakeTheNarrowKernel) {
   EXPECT_GT(split.k_cluster, 1);
 }
 
+TEST(GemmModel, NarrowKernelsTakeFewerRowsWhereThatFillsTheSms) {
+  // Measured: 1x28672x4096 took 57.8 us with 256 CTAs of 112 rows, 61.8 with 224 of 128.
+  const GemmCandidate two = choose_gemm(problem(1, 28672, 4096), GemmMachine{}, 64);
+  EXPECT_EQ(two.kernel, GemmKernel::kNarrow);
+  EXPECT_EQ(two.bm, 112);
+  EXPECT_EQ(two.k_cluster, 1);
+  // One CTA on each of 128 SMs, not on 80.
+  EXPECT_EQ(choose_gemm(problem(16, 10240, 8192), GemmMachine{}, 64).bm, 80);
+  // The twin: 64 tiles share K in clusters of two.
+  const GemmCandidate whole = choose_gemm(problem(16, 8192, 8192), GemmMachine{}, 64);
+  EXPECT_EQ(whole.bm, kNarrowWide);
+  EXPECT_EQ(whole.k_cluster, 2);
+}
+
+TEST(GemmModel, AFewColumnsOfFp32HaveAKernelWhereTheWideOperandIsMnMajor) {
+  GemmProblem p = problem(4097, 1, 4097);
+  p.element_bytes = p.output_bytes = 4;
+  p.cuda_cores = p.a_mn = true;
+  const GemmCandidate c = choose_gemm(p, GemmMachine{}, 1);
+  EXPECT_EQ(c.kernel, GemmKernel::kFmaNarrow);
+  EXPECT_FALSE(c.turned);
+  EXPECT_GT(c.k_cluster, 1);
+  std::swap(p.m, p.n);
+  EXPECT_NE(choose_gemm(p, GemmMachine{}, 1).kernel, GemmKernel::kFmaNarrow);
+  p.b_mn = true;
+  EXPECT_TRUE(choose_gemm(p, GemmMachine{}, 1).turned);
+  // The twin: five columns.
+  std::swap(p.m, p.n);
+  p.n = 5;
+  EXPECT_NE(choose_gemm(p, GemmMachine{}, 1).kernel, GemmKernel::kFmaNarrow);
+}
+
+TEST(GemmModel, TilesThatATypeOrLayoutDoesNotHaveAreNotTaken) {
+  EXPECT_TRUE(has_gemm_tile({128, 168, 1, true}, 2, false));
+  EXPECT_FALSE(has_gemm_tile({128, 168, 1, true}, 2, true));  // B comes in panels of 64 columns
+  EXPECT_TRUE(has_gemm_tile({64, 32}, 2, true));              // or one of 32
+  EXPECT_FALSE(has_gemm_tile({64, 48}, 1, false));
+  for (const int64_t n : {6144, 10240, 11008}) {
+    GemmProblem p = problem(64, n, 4096);
+    p.b_mn = true;
+    EXPECT_TRUE(choose_gemm(p, GemmMachine{}, 64).bn % 32 == 0) << n;
+  }
+}
+
 TEST(GemmModel, SmallRaggedProductsAreGathered) {
   // Measured: 63x63x63 in 512 batches took 7.9 us gathered and 43.9 repacked; 4095 cubed must not be.
   GemmProblem batch = problem(63, 63, 63);
@@ -223,7 +267,7 @@ TEST(GemmModel, AColumnBeyondWholeTilesIsMultipliedApart) {
   const GemmPlan plan = plan_gemm(p, GemmMachine{}, 64);
   EXPECT_EQ(plan.n, 4096);
   EXPECT_EQ(plan.main.waves, 4);
-  EXPECT_EQ(plan.columns.kernel, GemmKernel::kFma);
+  EXPECT_EQ(plan.columns.kernel, GemmKernel::kFmaNarrow);
   EXPECT_EQ(plan.columns.splits, 1);  // the workspace has no room for its sums
   EXPECT_LT(plan.total_us, choose_gemm(p, GemmMachine{}, 64).total_us);
   EXPECT_NE(describe(plan, p).find("; last 1 of n: "), std::string::npos);
