@@ -293,6 +293,18 @@ void verify_api(Log& log, const Options& options) {
         check(s);
       }
     }
+    if (type != Type::kF32) {  // large enough to be repacked while the product runs; edges apart
+      for (int layout = 0; layout < 4; ++layout) {
+        Shape s;
+        s.type_d = native;
+        s.transpose_a = layout & 1;
+        s.transpose_b = layout >> 1;
+        s.m = 2047, s.n = 2039, s.k = 2051, s.offset = layout;
+        check(s);
+        s.m = 2049, s.n = 2177, s.pad = 1, s.beta = layout % 2 ? 0.5f : 0.0f;
+        check(s);
+      }
+    }
     for (int64_t offset = 0; offset < 8; ++offset) {
       Shape s;
       s.m = 129, s.n = 200, s.k = 72, s.offset = offset, s.pad = 8 - offset % 8, s.type_d = native;
@@ -373,7 +385,11 @@ void verify_refusals(Log& log) {
 
 // The same bits from 100 runs, and from two streams at once.
 void verify_determinism(Log& log) {
-  const Shape shapes[] = {{500, 700, 900}, {64, 512, 8192, false, true}, {513, 511, 129, true}};
+  const Shape shapes[] = {{500, 700, 900},
+                          {64, 512, 8192, false, true},
+                          {513, 511, 129, true},
+                          {2047, 2561, 2049},
+                          {4097, 2049, 1025, true, true}};
   for (const Shape& s : shapes) {
     GemmArguments g;
     g.m = s.m, g.n = s.n, g.k = s.k;

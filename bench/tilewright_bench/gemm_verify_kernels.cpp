@@ -1,9 +1,12 @@
 // tilewright-bench gemm --suite verify: every kernel launched past the library's choice.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "gemm/lib/elementwise.h"
+#include "gemm/lib/gemm_plan.h"
 #include "gemm/lib/sgemm.h"
 #include "gemm_verify.h"
 
@@ -168,9 +171,113 @@ void verify_tile(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, boo
   });
 }
 
+// The same while the kernel itself repacks both operands, or one of them (repack_order.h): odd
+// pitches, small groups so that every kind of part occurs, more and fewer bands of K ahead.
+void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, bool native,
+                      bool small) {
+  const int bytes = tw::gemm::element_bytes(kernel.element_a);
+  const int64_t k_band = tw::model::kRepackBand * 128 / bytes;
+  for (int which = 1; which < 4; ++which) {  // of A and B, those that are moved
+    for (int bands_ahead : {1, 2}) {
+      if (small && (which != 3 || bands_ahead != 1 || cluster != 1)) continue;
+      Shape s;
+      s.m = small ? 389 : 1163;
+      s.n = small ? 523 : 1301;
+      s.k = k_band * (small ? 1 : 2) + 67;
+      s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
+      s.type_d = !native                                        ? Type::kF32
+                 : kernel.element_a == tw::gemm::Element::kTf32 ? Type::kF32
+                 : kernel.element_a == tw::gemm::Element::kF16  ? Type::kF16
+                                                                : Type::kBf16;
+      if (bands_ahead == 2) s.n = 1304;  // D by bulk copies
+      s.transpose_a = kernel.a_mn;
+      s.transpose_b = !kernel.b_mn;
+      s.offset = bands_ahead;
+      char name[240];
+      std::snprintf(name, sizeof name, "%s %dx%d%s repacks %d ahead %d cluster %d %s",
+                    type_info(s.type).name, kernel.bm, kernel.bn, kernel.ping_pong ? " turns" : "",
+                    which, bands_ahead, cluster, describe(s).c_str());
+      log.check("tiles", name, [&] {
+        DeviceBytes storage[2] = {DeviceBytes((s.m + 1024) * (s.k + 1024) * bytes),
+                                  DeviceBytes((s.n + 1024) * (s.k + 1024) * bytes)};
+        return run_shape(s, [&](const GemmArguments& g) {
+          tw::gemm::WgmmaProblem p = kernel_problem(g);
+          tw::gemm::MovedPair moved{p.a, p.b, p.a, p.b};
+          auto place = [&](const tw::gemm::Matrix& x, int64_t mn, char* to) {
+            const int64_t pitch = ((x.mn_major ? mn : g.k) * bytes + 127) / 128 * 128 / bytes;
+            return tw::gemm::Matrix{to, pitch, 0, x.mn_major};
+          };
+          moved.a = place(p.a, g.m, storage[0].data());
+          moved.b = place(p.b, g.n, storage[1].data());
+          const auto counter_bytes = tw::gemm::repack_counter_bytes(moved, g.m, g.n, g.k, bytes);
+          DeviceBytes counters(counter_bytes);
+          TW_CUDA(cudaMemset(counters.data(), 0xff, counter_bytes));
+          // What is not to be moved meanwhile is moved before.
+          for (const bool is_a : {true, false}) {
+            if ((which & (is_a ? 1 : 2)) != 0) continue;
+            const tw::gemm::Matrix &from = is_a ? p.a : p.b, &to = is_a ? moved.a : moved.b;
+            const int64_t mn = is_a ? g.m : g.n;
+            TW_CUDA(cudaMemcpy2D(const_cast<void*>(to.data), to.pitch * bytes, from.data,
+                                 from.pitch * bytes, (from.mn_major ? mn : g.k) * bytes,
+                                 from.mn_major ? g.k : mn, cudaMemcpyDeviceToDevice));
+            (is_a ? moved.from_a : moved.from_b) = to;
+          }
+          p.a = moved.a;
+          p.b = moved.b;
+          tw::model::GemmCandidate product;
+          product.k_bands_ahead = bands_ahead;
+          product.first_rows = 300;
+          product.first_columns = 600;
+          p.repack = tw::gemm::order_repack(moved, g.m, g.n, g.k, bytes, product, counters.data());
+          tw::gemm::WgmmaSchedule schedule;
+          schedule.cluster = cluster;
+          schedule.raster_group = 2;
+          schedule.sm_count = small ? 4 : 16;
+          schedule.programmatic = true;
+          const cudaError_t error = tw::gemm::launch_repack_ahead(p.repack, 132, nullptr);
+          if (error != cudaSuccess) return error;
+          const cudaError_t launched = tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+          // The counters go with this call.
+          return launched != cudaSuccess ? launched : cudaDeviceSynchronize();
+        });
+      });
+    }
+  }
+}
+
+// Every part of every operand comes once, the first groups' bands of K in order before the rest.
+void verify_repack_order(Log& log) {
+  for (int i = 0; i < 512; ++i) {
+    tw::gemm::RepackOrder order{};
+    const int bands[] = {0, 1, 7, 16}, groups[] = {1, 3, 8, 20};
+    order.a.bands = bands[i % 4], order.a.group = groups[i / 4 % 4];
+    order.b.bands = bands[i / 16 % 4], order.b.group = groups[i / 64 % 4];
+    order.a.parts = 8, order.b.parts = 16;
+    order.joint = i / 256 != 0;
+    order.k_bands = 3;
+    order.parts = (order.a.bands * 8 + order.b.bands * 16) * order.k_bands;
+    const int first =
+        std::min(order.a.bands, order.a.group) * 8 + std::min(order.b.bands, order.b.group) * 16;
+    std::string problem;
+    std::set<std::tuple<bool, int, int, int>> seen;
+    for (int at = 0; at < order.parts; ++at) {
+      const tw::gemm::RepackPart part = tw::gemm::part_at(order, at);
+      const tw::gemm::RepackOperand& x = part.of_b ? order.b : order.a;
+      if (part.band >= x.bands || part.k_band >= order.k_bands || part.part >= x.parts ||
+          !seen.emplace(part.of_b, part.k_band, part.band, part.part).second ||
+          (at < first * order.k_bands) != (part.band < x.group) ||
+          (at < first * order.k_bands && part.k_band != at / first)) {
+        problem = "part " + std::to_string(at);
+      }
+    }
+    log.add("repack order", std::to_string(i), problem);
+  }
+}
+
 }  // namespace
 
 void verify_tiles(Log& log, const Options& options, bool small) {
+  if (!small) verify_repack_order(log);
   int count = 0;
   const tw::gemm::WgmmaKernel* all = tw::gemm::wgmma_kernels(&count);
   for (int i = 0; i < count; ++i) {
@@ -186,6 +293,13 @@ void verify_tiles(Log& log, const Options& options, bool small) {
     if (kernel.kernel == tw::model::GemmKernel::kNarrow) {
       verify_narrow(log, kernel, small);
       continue;
+    }
+    if (kernel.bm == 128) {
+      for (int cluster : {1, 2}) {
+        for (const bool native : {true, false}) {
+          if (native || !kernel.ping_pong) verify_repacking(log, kernel, cluster, native, small);
+        }
+      }
     }
     // Negative: that many CTAs share a tile's K. From kSharesA on: they share A, not B.
     for (int cluster : {1, 2, kSharesA + 2, kSharesA + 4, -2, -3, -4, -8}) {

@@ -117,6 +117,27 @@ __device__ __forceinline__ void fence_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Ordinary global stores that this thread knows of before, asynchronous reads of them after. One such
+// fence on the way from writer to reader is enough (PTX ISA, "Causality Order").
+__device__ __forceinline__ void fence_async_global() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
+// ---- flags in global memory
+// -----------------------------------------------------------------------
+
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+__device__ __forceinline__ void add_relaxed(int* counter, int value) {
+  asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ int load_acquire(const int* counter) {
+  int value;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+
 // fp32 to the nearest tf32, as bits.
 __device__ __forceinline__ uint32_t round_to_tf32(uint32_t bits) {
   uint32_t rounded;

@@ -55,7 +55,8 @@ void explain(const GemmOptions& o) {
   const char* why_b = reason(b_mn, b_mn ? o.n : o.k);
   p.a_mn = a_mn && either;
   p.b_mn = b_mn && either;
-  p.transposed = !either && (a_mn || b_mn);
+  p.transpose_a = !either && a_mn;
+  p.transpose_b = !either && b_mn;
   p.repack_a = *why_a != 0;
   p.repack_b = *why_b != 0;
   const auto straddles = [&](int64_t length) { return length * type.input_bytes % 128 != 0; };

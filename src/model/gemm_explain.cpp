@@ -68,9 +68,18 @@ std::string repack_line(const GemmProblem& p, const GemmCandidate& chosen) {
   if (!p.repack_a && !p.repack_b) return "";
   const std::string which = p.repack_a ? (p.repack_b ? "A and B" : "A") : "B";
   if (!needs_repack(chosen)) return "not repacked: this kernel reads " + which + " as they lie\n";
-  char line[160];
-  std::snprintf(line, sizeof line, "%s repacked into workspace first: %.1f us, at copy speed\n",
-                which.c_str(), chosen.repack_us);
+  char line[240];
+  if (chosen.k_bands_ahead > 0) {
+    std::snprintf(line, sizeof line,
+                  "%s repacked into workspace: %d of %d bands of K of the first %lld rows and %lld "
+                  "columns first, the rest while the product runs: %.1f us are not hidden\n",
+                  which.c_str(), chosen.k_bands_ahead, repack_bands(p),
+                  static_cast<long long>(chosen.first_rows),
+                  static_cast<long long>(chosen.first_columns), chosen.repack_us);
+  } else {
+    std::snprintf(line, sizeof line, "%s repacked into workspace first: %.1f us, at copy speed\n",
+                  which.c_str(), chosen.repack_us);
+  }
   return line;
 }
 
@@ -79,8 +88,9 @@ std::string repack_line(const GemmProblem& p, const GemmCandidate& chosen) {
 std::string describe(const GemmCandidate& c) {
   std::string text = name_of(c);
   if (c.cluster > 1) text += " cluster " + cluster_of(c);
-  return text + part("k-cluster ", c.k_cluster) + part("groups ", c.groups) +
-         part("splits ", c.splits);
+  text += part("k-cluster ", c.k_cluster) + part("groups ", c.groups) + part("splits ", c.splits);
+  if (c.k_bands_ahead > 0) text += " repacking from band " + std::to_string(c.k_bands_ahead);
+  return text;
 }
 
 std::string describe(const GemmPlan& plan, const GemmProblem& p) {

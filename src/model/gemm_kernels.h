@@ -69,5 +69,7 @@ constexpr int kGemmClusters[] = {1, 2};
 constexpr int kSharingAClusters[] = {2, 4};
 constexpr int kMostKCluster = 8;
 constexpr int kMaxGemmSplits = 64;
+// K blocks (128 bytes of K each) that are repacked together while the product runs (repack_order.h).
+constexpr int kRepackBand = 8;
 
 }  // namespace tw::model

@@ -60,6 +60,51 @@ double cluster_read_us(const GemmMachine& machine, const GemmCandidate& c) {
   return 4e-3 * c.bm * c.bn * (c.k_cluster - 1) / (c.k_cluster * machine.cluster_read_gb_s);
 }
 
+// Operands whose lines are only copied to another pitch, which a product's idle warps can do.
+bool moves_a(const GemmProblem& p) { return p.repack_a && !p.transpose_a; }
+bool moves_b(const GemmProblem& p) { return p.repack_b && !p.transpose_b; }
+
+// Whether operands are repacked while the product runs, and how much of them before (repack_order.h):
+// what the idle warps would not have moved when tiles want it. `slots`: clusters at once;
+// c->raster_group is known.
+void plan_repack(const GemmProblem& p, const GemmMachine& machine, int64_t slots,
+                 GemmCandidate* c) {
+  if (p.batches > 1 || c->splits > 1 || c->k_cluster > 1 || c->shares_a || c->bm != 128 ||
+      !(moves_a(p) || moves_b(p)) || c->mainloop_us < machine.meanwhile_least_us) {
+    return;
+  }
+  if (c->bn % 16 != 0) return;  // 128x168: never run so
+  const int64_t unit_rows = int64_t{c->bm} * c->cluster;
+  const int64_t units_m = div_up(p.m, unit_rows), units_n = div_up(p.n, c->bn);
+  const int64_t rows = std::min<int64_t>(c->raster_group, units_m);
+  c->first_rows = std::min(p.m, rows * unit_rows);
+  c->first_columns = std::min(p.n, div_up(slots, rows) * c->bn);
+  c->moves_jointly = rows * units_n < 2 * slots;
+  const double k_bytes = static_cast<double>(p.k) * p.element_bytes;
+  auto us_for = [&](int64_t lines_a, int64_t lines_b) {  // to move them
+    const int64_t lines = (moves_a(p) ? lines_a : 0) + (moves_b(p) ? lines_b : 0);
+    return static_cast<double>(lines) * k_bytes / (machine.meanwhile_gb_s * 1e3);
+  };
+  const double wave_us = static_cast<double>(div_up(p.k * p.element_bytes, 128)) * c->block_clocks *
+                         1e-3 / machine.clock_ghz;
+  // All of B is wanted by the end of the first group of rows, all of A a wave into the last one.
+  auto waves_of = [&](int64_t groups) {
+    return std::max(1.0, static_cast<double>(groups * rows * units_n) / static_cast<double>(slots));
+  };
+  const double first_us = us_for(c->first_rows, c->first_columns);
+  const double late_us =
+      std::max({0.0, first_us - wave_us, us_for(c->first_rows, p.n) - waves_of(1) * wave_us,
+                us_for(p.m, p.n) - (waves_of((units_m - 1) / rows) + 1) * wave_us});
+  const int bands = repack_bands(p);
+  const double band_us = first_us / bands;
+  const int ahead = static_cast<int>(std::ceil(std::min(late_us / band_us, 1.0 * bands) + 0.5));
+  const bool all_at_once = (!moves_a(p) || c->first_rows == p.m) &&
+                           (!moves_b(p) || c->first_columns == p.n) && ahead >= bands;
+  if (all_at_once) return;
+  c->k_bands_ahead = std::clamp(ahead, 1, bands);
+  c->repack_wait_us = std::max(0.0, late_us - c->k_bands_ahead * band_us);
+}
+
 // What tiles and reductions cost beside the mainloop is the same for all kinds of kernel.
 void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double reach,
                       GemmCandidate* c) {
@@ -83,9 +128,25 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
   } else if (needs_repack(*c) && (p.repack_a || p.repack_b)) {
     const auto lines = static_cast<double>((p.repack_a ? (p.a_mn ? p.k : p.m) : 0) +
                                            (p.repack_b ? (p.b_mn ? p.k : p.n) : 0));
-    c->repack_us =
-        machine.repack_us + lines * static_cast<double>(p.batches) * machine.repack_line_us +
-        2.0 * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0)) / (machine.copy_gb_s * 1e3);
+    const double copy_us = 2e-3 / machine.copy_gb_s;  // a byte's, read and written
+    c->repack_us = machine.repack_us +
+                   lines * static_cast<double>(p.batches) * machine.repack_line_us +
+                   copy_us * ((p.repack_a ? a_bytes : 0) + (p.repack_b ? b_bytes : 0));
+    if (c->k_bands_ahead > 0) {
+      const double moved = (moves_a(p) ? a_bytes : 0) + (moves_b(p) ? b_bytes : 0);
+      const auto first_lines = static_cast<double>((moves_a(p) ? c->first_rows : 0) +
+                                                   (moves_b(p) ? c->first_columns : 0));
+      const double first = std::min(moved, first_lines * c->k_bands_ahead * kRepackBand * 128);
+      const double meanwhile_us =
+          machine.repack_us + c->repack_wait_us +
+          copy_us * (first + machine.meanwhile_cost * (moved - first) +
+                     (p.transpose_a ? a_bytes : 0) + (p.transpose_b ? b_bytes : 0));
+      if (meanwhile_us < c->repack_us) {
+        c->repack_us = meanwhile_us;
+      } else {
+        c->k_bands_ahead = 0;
+      }
+    }
   }
   const double compute = c->mainloop_us + c->epilogue_us;
   if (c->dram_us > compute) c->bound = GemmBound::kDram;
@@ -252,7 +313,7 @@ template <class Visit>
 void for_each_gather(const GemmProblem& p, const GemmMachine& machine, int max_splits,
                      Visit visit) {
   constexpr int64_t kMostK = 4096, kMostSide = int64_t{1} << 20;
-  if (p.cuda_cores || p.transposed || !(p.repack_a || p.repack_b)) return;
+  if (p.cuda_cores || p.transpose_a || p.transpose_b || !(p.repack_a || p.repack_b)) return;
   if (p.k > kMostK || p.m > kMostSide || p.n > kMostSide) return;
   for (int groups : kGatherGroups) {
     if (p.element_bytes == 1 && groups > 2) continue;
@@ -301,6 +362,10 @@ template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
 }
 
 }  // namespace
+
+int repack_bands(const GemmProblem& p) {
+  return static_cast<int>(div_up(p.k * p.element_bytes, kRepackBand * 128));
+}
 
 bool needs_repack(const GemmCandidate& c) {
   return c.kernel != GemmKernel::kGather && c.kernel != GemmKernel::kFma &&
@@ -389,6 +454,21 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   // In ping-pong only the last tile's is not hidden.
   c.epilogue_us = (tile.ping_pong ? 1 : c.waves) * (500 + tile.bn * staged * 1.4) * clock_us;
 
+  // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
+  const double in_flight =
+      std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * units_n));
+  const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
+  c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
+  // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time keep
+  // them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
+  constexpr int kManyWaves = 6;
+  constexpr int64_t kVeryLongRowBytes = 24576;
+  const int few_rows = p.k * p.element_bytes > kLongRowBytes ? 4 : 8;
+  if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
+                   : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
+    c.raster_group = std::min(c.raster_group, few_rows);
+  plan_repack(p, machine, slots, &c);
+
   // The ring holds what 227 KiB leave beside the staging of D.
   const double ring = 2.0e5 / tile.resident;
   const bool streams_b = tiles_m == 1;  // each row of B, or of A, is read once
@@ -411,20 +491,6 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
     c.epilogue_us += sum_us;
     c.total_us += sum_us;
   }
-
-  // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
-  const double in_flight =
-      std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * units_n));
-  const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
-  c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
-  // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time keep
-  // them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
-  constexpr int kManyWaves = 6;
-  constexpr int64_t kVeryLongRowBytes = 24576;
-  const int few_rows = p.k * p.element_bytes > kLongRowBytes ? 4 : 8;
-  if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
-                   : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
-    c.raster_group = std::min(c.raster_group, few_rows);
   return c;
 }
 
@@ -551,6 +617,31 @@ int most_splits(const GemmProblem& p, int64_t workspace_bytes) {
   return static_cast<int>(std::clamp(room, 1.0, static_cast<double>(kMaxGemmSplits)));
 }
 
+namespace {
+
+// What the edges take behind the main part. Where that repacks, narrow kernels start as its last wave
+// leaves SMs idle, and are done before it ends if they fit there.
+double edges_us(const GemmProblem& p, const GemmMachine& machine, const GemmPlan& plan) {
+  const GemmCandidate& main = plan.main;
+  const double idle = (1 - main.last_wave_fill) * machine.sm_count;
+  double behind = 0, within = 0;
+  for (const GemmCandidate* edge : {&plan.rows, &plan.columns}) {
+    if (edge->bm == 0) continue;
+    if (main.k_bands_ahead == 0 || edge->kernel != GemmKernel::kNarrow || idle < 1) {
+      behind += edge->total_us;
+      continue;
+    }
+    const int64_t side = edge == &plan.rows ? p.n : plan.m;
+    const auto ctas = static_cast<double>(div_up(side, edge->bm) * edge->k_cluster);
+    within += edge->total_us * std::max(1.0, ctas / (idle * edge->resident));
+  }
+  const double wave_us = main.mainloop_us / main.waves;
+  if (within > 0) behind += std::max(machine.edges_tail_us, within - wave_us);
+  return behind;
+}
+
+}  // namespace
+
 GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
   GemmPlan plan;
   plan.main = choose_gemm(p, machine, max_splits);
@@ -581,24 +672,22 @@ GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_spl
     // The operands as the main part reads them; the workspace holds nothing for the edges.
     GemmProblem edge = p;
     edge.may_move = false;
-    edge.transposed = false;
+    edge.transpose_a = edge.transpose_b = false;
     if (needs_repack(other.main)) {
       edge.repack_a = edge.repack_b = false;
       if (p.cuda_cores) edge.a_mn = edge.b_mn = true;
     }
-    other.total_us = other.main.total_us;
     if (rows > 0) {
       edge.m = rows;
       edge.n = p.n;
       other.rows = choose_gemm(edge, machine, 1);
-      other.total_us += other.rows.total_us;
     }
     if (columns > 0) {
       edge.m = other.m;
       edge.n = columns;
       other.columns = choose_gemm(edge, machine, 1);
-      other.total_us += other.columns.total_us;
     }
+    other.total_us = other.main.total_us + edges_us(p, machine, other);
     // Measured at 4097 cubed: 16-bit types gain where little is predicted, tf32 loses where 4 % are.
     const double worth_it = p.element_bytes == 2 || p.cuda_cores ? 0.995 : 0.95;
     if (other.total_us < worth_it * plan.total_us) plan = other;

@@ -78,6 +78,12 @@ struct GemmMachine {
   double repack_us = 3.3;     // the kernel that repacks
   double repack_line_us = 5e-4;      // each line of a repacked operand
   double fma_narrow_round_us = 1.0;  // sgemm_narrow.cu: 64 k of a CTA
+  // Repacking while the product runs: bytes read a ns that its idle warps reach, and what share of a
+  // copy's time the product takes longer.
+  double meanwhile_gb_s = 400, meanwhile_cost = 0.15;
+  // The least mainloop for which that was faster (2047 cubed in bf16 and tf32, 4095 cubed in e4m3: not).
+  double meanwhile_least_us = 150;
+  double edges_tail_us = 1.5;  // edges that ran in the last wave of the main part
   double gather_launch_us = 2.4;
   // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
   double gather_block_us = 0.5, gather_warpgroup_us = 0.45;
@@ -87,10 +93,10 @@ struct GemmProblem {
   int64_t m = 0, n = 0, k = 0, batches = 1;
   int element_bytes = 2;  // of A and B
   int output_bytes = 2;
-  bool cuda_cores = false;                  // fp32 on the CUDA cores (kCudaCoreTiles)
-  bool repack_a = false, repack_b = false;  // pitch or address does not suit TMA
-  bool a_mn = false, b_mn = false;          // as the kernel reads them: M or N along the line
-  bool transposed = false;  // an operand is transposed into the workspace: none reads it as it is
+  bool cuda_cores = false;                        // fp32 on the CUDA cores (kCudaCoreTiles)
+  bool repack_a = false, repack_b = false;        // pitch or address does not suit TMA
+  bool a_mn = false, b_mn = false;                // as the kernel reads them: M or N along the line
+  bool transpose_a = false, transpose_b = false;  // tensor cores: transposed into the workspace
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
   bool may_move = true;  // the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
@@ -109,6 +115,12 @@ struct GemmCandidate {
   bool turned = false;     // narrow kernels, and the wide operand is B: D is computed transposed
   int k_cluster = 1;       // CTAs of one cluster that split K of a tile and sum in shared memory
   int splits = 1;          // partial results in the workspace, summed by a second kernel
+  // > 0: operands are repacked while the product runs, but for this many bands of K (kRepackBand K
+  // blocks) of the first rows of A and columns of B, those of the first wave.
+  int k_bands_ahead = 0;
+  int64_t first_rows = 0, first_columns = 0;
+  double repack_wait_us = 0;   // tiles that wait for lines that are not there yet
+  bool moves_jointly = false;  // the second wave reads other rows, too, not only other columns
   int waves = 0;
   double last_wave_fill = 0;  // share of the SMs that have a tile in the last wave
   double block_clocks = 0;    // one K block of one tile
@@ -134,6 +146,8 @@ GemmCandidate predict_sgemm_narrow(const GemmProblem& problem, const GemmMachine
                                    bool turned, int k_cluster);
 GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& machine, int groups,
                              int splits = 1);
+// Bands of K in which operands are repacked while the product runs.
+int repack_bands(const GemmProblem& problem);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
 // What the library queues: a product, and where a few rows or columns beyond whole tiles would cost a

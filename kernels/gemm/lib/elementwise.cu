@@ -4,6 +4,7 @@
 #include "common/hopper.cuh"
 #include "gemm/lib/elementwise.h"
 #include "gemm/lib/output.cuh"
+#include "gemm/lib/repack_lines.cuh"
 
 namespace tw::gemm {
 namespace {
@@ -80,6 +81,36 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
         const int64_t at = first + i * 32 + lane;
         if (at < chunks) target[at] = make_uint4(out[0], out[1], out[2], out[3]);
       }
+    }
+  }
+}
+
+// Moves the parts that come before the product, a few lines a warp so that all of them are in flight
+// at once, and sets the counters: whatever the workspace held, the product finds what is there.
+__global__ void __launch_bounds__(256) repack_ahead(const __grid_constant__ RepackOrder o) {
+  gpu::wait_for_kernels_ahead();
+  gpu::let_kernels_behind_start();
+  constexpr int kPieces = kPartLines / kLinesInFlight;
+  const int step = static_cast<int>(gridDim.x) * 8;
+  for (int i = static_cast<int>(blockIdx.x) * 8 + (static_cast<int>(threadIdx.x) >> 5);
+       i < o.ahead * kPieces; i += step) {
+    const RepackPart part = part_at(o, i / kPieces);
+    const RepackOperand& x = part.of_b ? o.b : o.a;
+    const PartPlace place = place_of(x, part);
+    LineMover lines(x, place.line + i % kPieces * kLinesInFlight, kLinesInFlight, place.byte,
+                    static_cast<int>(threadIdx.x) & 31);
+    if (!lines.more()) continue;
+    lines.load();
+    lines.store();
+  }
+  const int thread = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
+  if (thread == 0) *o.next = *o.done = o.ahead;
+  const int parts = min(o.a.bands, o.a.group) * o.a.parts + min(o.b.bands, o.b.group) * o.b.parts;
+  const int k_bands_ahead = o.ahead / parts;
+  for (const RepackOperand* x : {&o.a, &o.b}) {
+    for (int i = thread; i < x->bands * o.k_bands; i += step * 32) {
+      const int k_band = i / x->bands, band = i - k_band * x->bands;
+      x->ready[i] = band < x->group && k_band < k_bands_ahead ? x->parts : 0;
     }
   }
 }
@@ -237,6 +268,12 @@ cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int eleme
                                            : reinterpret_cast<const void*>(&repack_lines<1>);
   void* arguments[] = {&lines};
   return launch_behind(kernel, grid, arguments, stream);
+}
+
+cudaError_t launch_repack_ahead(const RepackOrder& order, int sm_count, cudaStream_t stream) {
+  const dim3 grid(blocks_for(int64_t{order.ahead} * kPartLines / kLinesInFlight, 8, sm_count));
+  void* arguments[] = {const_cast<RepackOrder*>(&order)};
+  return launch_behind(reinterpret_cast<const void*>(&repack_ahead), grid, arguments, stream);
 }
 
 cudaError_t launch_reduce(const ReduceJob& job, int sm_count, cudaStream_t stream) {

@@ -23,6 +23,10 @@ struct RepackJob {
 cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int element_size,
                           int sm_count, cudaStream_t stream);
 
+// The first parts of an order that is finished while the product runs (repack_order.h), and its
+// counters.
+cudaError_t launch_repack_ahead(const RepackOrder& order, int sm_count, cudaStream_t stream);
+
 // D = alpha * (sum over splits of partial) + beta * C. Partial results: fp32, m x n without
 // padding, split after split, batch after batch. The sum runs in split order: deterministic.
 struct ReduceJob {

@@ -172,31 +172,39 @@ ReduceJob reduction(const Normal& p) {
   return job;
 }
 
-// Brings operands that the kernels cannot read as they lie into the workspace; `a` and `b` become
-// what the kernels read.
-Status move_operands(const Normal& p, const Plan& plan, const Device& device, char* workspace,
-                     cudaStream_t stream, Matrix* a, Matrix* b) {
+// Where operands that the kernels cannot read as they lie go, in the workspace.
+MovedPair moved_pair(const Normal& p, const Plan& plan, char* workspace) {
+  auto to = [&](const Matrix& x, const Moved& moved) {
+    if (moved.move == Move::kNone) return x;
+    return Matrix{workspace + moved.at, moved.pitch, moved.stride, moved.mn_major};
+  };
+  return {p.a, p.b, to(p.a, plan.a), to(p.b, plan.b)};
+}
+
+// Brings operands there; those that are repacked while the product runs only as far as `order` says.
+Status move_operands(const Normal& p, const Plan& plan, const MovedPair& pair,
+                     const RepackOrder& order, const Device& device, cudaStream_t stream) {
   const int bytes = type_bytes(p.type_a);
   struct Operand {
-    Matrix* matrix;
-    const Moved& moved;
+    const Matrix &from, &to;
+    Move move;
     int64_t mn;
   };
-  const Operand operands[] = {{a, plan.a, p.m}, {b, plan.b, p.n}};
+  const Operand operands[] = {{pair.from_a, pair.a, plan.a.move, p.m},
+                              {pair.from_b, pair.b, plan.b.move, p.n}};
   RepackJob jobs[2];
   int count = 0;
   for (const Operand& o : operands) {
-    if (o.moved.move != Move::kRepack) continue;
-    const Matrix x = *o.matrix;
+    if (o.move != Move::kRepack || order.parts > 0) continue;
     RepackJob& job = jobs[count++];
-    job.source = x.data;
-    job.destination = workspace + o.moved.at;
-    job.length = x.mn_major ? o.mn : p.k;
-    job.count = x.mn_major ? p.k : o.mn;
-    job.source_pitch = x.pitch;
-    job.destination_pitch = o.moved.pitch;
-    job.source_stride = x.batch_stride;
-    job.destination_stride = o.moved.stride;
+    job.source = o.from.data;
+    job.destination = const_cast<void*>(o.to.data);
+    job.length = o.from.mn_major ? o.mn : p.k;
+    job.count = o.from.mn_major ? p.k : o.mn;
+    job.source_pitch = o.from.pitch;
+    job.destination_pitch = o.to.pitch;
+    job.source_stride = o.from.batch_stride;
+    job.destination_stride = o.to.batch_stride;
   }
   if (count > 0) {
     const Status status = launched(
@@ -205,16 +213,16 @@ Status move_operands(const Normal& p, const Plan& plan, const Device& device, ch
     if (!status) return status;
   }
   for (const Operand& o : operands) {
-    if (o.moved.move == Move::kNone) continue;
-    const Matrix x = *o.matrix;
-    *o.matrix = {workspace + o.moved.at, o.moved.pitch, o.moved.stride, o.moved.mn_major};
-    if (o.moved.move != Move::kTranspose) continue;
-    const Status status = transpose(x.data, x.pitch, workspace + o.moved.at, o.moved.pitch,
-                                    x.mn_major ? p.k : o.mn, x.mn_major ? o.mn : p.k, bytes,
-                                    {p.batches, x.batch_stride, o.moved.stride}, stream);
+    if (o.move != Move::kTranspose) continue;
+    const bool mn_major = o.from.mn_major;
+    const Status status = transpose(o.from.data, o.from.pitch, const_cast<void*>(o.to.data),
+                                    o.to.pitch, mn_major ? p.k : o.mn, mn_major ? o.mn : p.k, bytes,
+                                    {p.batches, o.from.batch_stride, o.to.batch_stride}, stream);
     if (!status) return status;
   }
-  return {};
+  if (order.parts == 0) return {};
+  return launched(launch_repack_ahead(order, device.sm_count, stream),
+                  "repacking the first parts of the operands");
 }
 
 // What is left of a matrix whose lines are a row of op(A), a column of op(B), or one k, from this row
@@ -230,10 +238,12 @@ struct Part {
   int64_t m0, n0, m, n;
 };
 
-// Queues the kernel of `choice` for a part of D. `partial`: where the sums of splits of K go.
-Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& part,
-                const tw::model::GemmCandidate& choice, float* partial, const Device& device,
-                cudaStream_t stream) {
+// Queues the kernel of `choice` for a part of D. `partial`: where the sums of splits of K go. `order`:
+// what the main part moves meanwhile; the edges behind it wait for that and start as SMs fall idle in
+// its last wave.
+Status multiply(const Normal& p, const MovedPair& pair, const Part& part,
+                const tw::model::GemmCandidate& choice, float* partial, const RepackOrder& order,
+                const Device& device, cudaStream_t stream) {
   const int bytes = type_bytes(p.type_a), d_bytes = type_bytes(p.type_d);
   Normal here = p;  // D and C from the part's first element on
   const int64_t c_at = part.m0 * p.ld_c + part.n0, d_at = part.m0 * p.ld_d + part.n0;
@@ -246,8 +256,14 @@ Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& p
   problem.n = static_cast<int>(part.n);
   problem.k = static_cast<int>(p.k);
   problem.batches = static_cast<int>(p.batches);
-  problem.a = from(a, part.m0, bytes);
-  problem.b = from(b, part.n0, bytes);
+  problem.a = from(pair.a, part.m0, bytes);
+  problem.b = from(pair.b, part.n0, bytes);
+  if (choice.k_bands_ahead > 0) {
+    problem.repack = order;
+  } else if (order.parts > 0 && choice.kernel == tw::model::GemmKernel::kNarrow) {
+    problem.after = order.done;
+    problem.after_count = order.parts;
+  }
   WgmmaSchedule schedule;
   schedule.cluster = choice.cluster;
   schedule.shares_a = choice.shares_a;
@@ -307,16 +323,25 @@ Status multiply(const Normal& p, const Matrix& a, const Matrix& b, const Part& p
 
 Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace,
            cudaStream_t stream) {
-  Matrix a = p.a, b = p.b;
-  Status status = move_operands(p, plan, device, workspace, stream, &a, &b);
+  const MovedPair pair = moved_pair(p, plan, workspace);
+  MovedPair repacked = pair;  // a transposition is over before the product starts
+  if (plan.a.move == Move::kTranspose) repacked.from_a = pair.a;
+  if (plan.b.move == Move::kTranspose) repacked.from_b = pair.b;
+  const RepackOrder order = order_repack(repacked, p.m, p.n, p.k, type_bytes(p.type_a),
+                                         plan.queue.main, workspace + plan.at_counters);
+  Status status = move_operands(p, plan, pair, order, device, stream);
   if (!status) return status;
   auto* partial = reinterpret_cast<float*>(workspace + plan.at_partial);
   const int64_t m = plan.queue.m, n = plan.queue.n;
-  status = multiply(p, a, b, {0, 0, m, n}, plan.queue.main, partial, device, stream);
-  if (status && m < p.m)
-    status = multiply(p, a, b, {m, 0, p.m - m, p.n}, plan.queue.rows, nullptr, device, stream);
-  if (status && n < p.n)
-    status = multiply(p, a, b, {0, n, m, p.n - n}, plan.queue.columns, nullptr, device, stream);
+  status = multiply(p, pair, {0, 0, m, n}, plan.queue.main, partial, order, device, stream);
+  if (status && m < p.m) {
+    status =
+        multiply(p, pair, {m, 0, p.m - m, p.n}, plan.queue.rows, nullptr, order, device, stream);
+  }
+  if (status && n < p.n) {
+    status =
+        multiply(p, pair, {0, n, m, p.n - n}, plan.queue.columns, nullptr, order, device, stream);
+  }
   return status;
 }
 

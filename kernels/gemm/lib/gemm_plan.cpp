@@ -38,9 +38,8 @@ Normal normalise(const GemmArguments& g) {
 
 namespace {
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+int64_t div_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+int64_t round_up(int64_t value, int64_t multiple) { return div_up(value, multiple) * multiple; }
 
 // How an operand (mn = m of A, n of B) has to lie for the kernels that read it by TMA: 16-bit types
 // either way, fp32 MN-major, the others K-major (PTX ISA, wgmma).
@@ -86,7 +85,8 @@ model::GemmProblem problem_of(const Normal& p, const Plan& plan, bool may_move) 
     problem.b_mn = plan.b.mn_major;
     problem.repack_a = plan.a.move != Move::kNone;
     problem.repack_b = plan.b.move != Move::kNone;
-    problem.transposed = transpose_a || transpose_b;
+    problem.transpose_a = transpose_a;
+    problem.transpose_b = transpose_b;
   }
   problem.may_move = may_move;
   problem.straddles_a = !problem.repack_a && p.a.pitch * bytes % 128 != 0;
@@ -120,12 +120,71 @@ model::GemmPlan remembered_plan(const model::GemmProblem& problem, int sm_count,
   return entry.plan;
 }
 
+int64_t k_bands_of(int64_t k, int bytes) { return div_up(k * bytes, model::kRepackBand * 128); }
+
+// Rows or columns of a band.
+int64_t band_of(const Matrix& x, int bytes) { return x.mn_major ? kPartBytes / bytes : kBandLines; }
+
+// `together`: rows or columns that tiles want at about the same time.
+RepackOperand operand_of(const Matrix& from, const Matrix& to, int64_t mn, int64_t k, int bytes,
+                         int64_t together) {
+  RepackOperand x{};
+  x.group = 1;
+  if (from.data == to.data) return x;
+  const int64_t band = band_of(from, bytes);
+  x.source = static_cast<const char*>(from.data);
+  x.destination = static_cast<char*>(const_cast<void*>(to.data));
+  x.source_pitch = from.pitch * bytes;
+  x.destination_pitch = to.pitch * bytes;
+  x.length = (from.mn_major ? mn : k) * bytes;
+  x.lines = static_cast<int>(from.mn_major ? k : mn);
+  x.bands = static_cast<int>(div_up(mn, band));
+  x.group = static_cast<int>(div_up(together, band));
+  x.parts = static_cast<int>(from.mn_major ? model::kRepackBand * 128 / bytes : band) / kPartLines;
+  x.mn_major = from.mn_major;
+  return x;
+}
+
+// Counters that the whole order shares, each on a cache line of its own.
+constexpr int kSharedCounters = 2, kCounterPitch = 32;
+
 }  // namespace
+
+size_t repack_counter_bytes(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes) {
+  const int64_t bands =
+      div_up(m, band_of(moved.from_a, bytes)) + div_up(n, band_of(moved.from_b, bytes));
+  return static_cast<size_t>(
+      round_up((kSharedCounters * kCounterPitch + bands * k_bands_of(k, bytes)) * 4, 256));
+}
+
+RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes,
+                         const model::GemmCandidate& product, void* counters) {
+  RepackOrder order{};
+  if (product.k_bands_ahead == 0) return order;
+  order.a = operand_of(moved.from_a, moved.a, m, k, bytes, product.first_rows);
+  order.b = operand_of(moved.from_b, moved.b, n, k, bytes, product.first_columns);
+  order.k_bands = static_cast<int>(k_bands_of(k, bytes));
+  order.next = static_cast<int*>(counters);
+  order.done = order.next + kCounterPitch;
+  order.a.ready = order.next + kSharedCounters * kCounterPitch;
+  order.b.ready = order.a.ready + order.a.bands * order.k_bands;
+  order.joint = product.moves_jointly;
+  for (const RepackOperand* x : {&order.a, &order.b})
+    order.ahead += product.k_bands_ahead * std::min(x->bands, x->group) * x->parts;
+  order.parts = (order.a.bands * order.a.parts + order.b.bands * order.b.parts) * order.k_bands;
+  return order;
+}
 
 Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlimited) {
   Plan plan;
   plan.a = plan_move(p.a, p.m, p.k, p.type_a, p.batches, 0);
   plan.b = plan_move(p.b, p.n, p.k, p.type_a, p.batches, plan.a.bytes);
+  if (p.type_a != Type::kF32 && p.batches == 1 &&
+      (plan.a.move == Move::kRepack || plan.b.move == Move::kRepack)) {
+    plan.at_counters = plan.a.bytes + plan.b.bytes;
+    plan.counter_bytes =
+        repack_counter_bytes({p.a, p.b, {}, {}}, p.m, p.n, p.k, type_bytes(p.type_a));
+  }
   const bool may_move = unlimited || workspace_bytes >= plan.moved_bytes();
   const model::GemmProblem problem = problem_of(p, plan, may_move);
   int max_splits = model::most_splits(problem);
@@ -136,7 +195,10 @@ Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlim
     max_splits = model::most_splits(problem, static_cast<int64_t>(std::min(left, size_t{1} << 40)));
   }
   plan.queue = remembered_plan(problem, sm_count, max_splits);
-  if (!model::needs_repack(plan.queue.main)) plan.a = plan.b = {};
+  if (!model::needs_repack(plan.queue.main)) {
+    plan.a = plan.b = {};
+    plan.counter_bytes = 0;
+  }
   plan.at_partial = plan.moved_bytes();
   if (plan.queue.main.splits > 1) {
     plan.partial_bytes =

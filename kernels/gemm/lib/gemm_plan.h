@@ -56,11 +56,25 @@ struct Moved {
 struct Plan {
   model::GemmPlan queue;
   Moved a, b;
+  // Counters for operands that are moved while the product runs, whether it does so or not.
+  size_t at_counters = 0, counter_bytes = 0;
   size_t at_partial = 0, partial_bytes = 0;  // sums of the main part's splits of K
-  size_t moved_bytes() const { return a.bytes + b.bytes; }
+  size_t moved_bytes() const { return a.bytes + b.bytes + counter_bytes; }
 };
 // `unlimited`: as if the workspace had room for everything.
 Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlimited);
+
+// Operands as they lie, and as the kernels read them; the same data: not moved.
+struct MovedPair {
+  Matrix from_a, from_b, a, b;
+};
+// What is moved while `product` runs, and when (repack_order.h); parts 0: nothing. k_bands_ahead of
+// the product says how much of first_rows and first_columns comes before it.
+RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes,
+                         const model::GemmCandidate& product, void* counters);
+// Room for its counters, whatever is moved.
+size_t repack_counter_bytes(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes);
+
 // The kernels that a call with a large enough workspace queues, in one line.
 std::string describe_call(const tilewright::GemmArguments& g, int sm_count);
 

@@ -164,9 +164,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
       mbarrier_init(empty + 8 * s, 1);
     }
     fence_mbarrier_init();
+    // The kernel ahead writes other parts of D; what this one reads is there before that one ends.
+    if (p.after != nullptr) wait_for_parts(p.after, p.after_count);
   }
   __syncthreads();
-  wait_for_kernels_ahead();
+  if (p.after == nullptr) wait_for_kernels_ahead();
   let_kernels_behind_start();
   const int ranks = p.k_cluster;
   const int tile = static_cast<int>(blockIdx.x) / ranks;
@@ -179,6 +181,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   const int pitch = narrow_pitch(turned ? BW : BX);
   const int warp = warp_uniform(threadIdx.x >> 5), lane = threadIdx.x & 31;
   if (warp == 4) {
+    if (p.after != nullptr) fence_async_global();
     if (elect_lane())
       narrow_produce<Tile>(p, stages, full, empty, w0, batch, first, count, tile * 5);
     __syncwarp();
@@ -220,6 +223,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     }
   }
   if (ranks > 1) cluster_sync_relaxed();  // no CTA leaves while its peers may read from it
+  if (p.after != nullptr) wait_for_kernels_ahead();  // whoever waits for this kernel waits for both
 }
 
 }  // namespace tw::gemm

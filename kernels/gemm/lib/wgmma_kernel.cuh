@@ -14,6 +14,10 @@
 // the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is at most
 // 176, in steps of 8: widths that fill a last wave.
 //
+// Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h): two
+// warps of the producer warpgroup, which have no copies to issue, move them in the order in which
+// tiles want them, and the producers wait for what is not there yet.
+//
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
 // Limits: A and B need an address and a pitch that are multiples of 16 bytes: TMA wants the pitch,
@@ -28,6 +32,7 @@
 #include "common/hopper.cuh"
 #include "common/wgmma.cuh"
 #include "gemm/lib/cluster_sum.cuh"
+#include "gemm/lib/repack_lines.cuh"
 #include "gemm/lib/wgmma_params.h"
 #include "gemm/lib/wgmma_store.cuh"
 
@@ -56,6 +61,8 @@ struct WgmmaTile {
   static constexpr bool kPromote = sizeof(TA) == 1;
   static constexpr int kConsumers = BM / 64;
   static constexpr int kThreads = (kConsumers + 1) * 128;
+  // Registers a thread: the warps that repack hold what they have in flight in them.
+  static constexpr int kProducerRegisters = 88, kConsumerRegisters = 208;
   // An MN-major B comes in panels of 64 columns, or one of 32; a K-major one in lines that two CTAs
   // can share.
   static constexpr int kBPanels = kBMn ? (BN + 63) / 64 : 1;
@@ -110,9 +117,26 @@ __device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
   return {first + within - n * rows, n, z};
 }
 
+// Whether a kernel can repack while it runs: it has the warps, and walks tiles.
+template <class Tile, Epilogue e>
+constexpr bool kRepacks = Tile::kConsumers > 1 &&
+                          (e == Epilogue::kBulk || e == Epilogue::kElements ||
+                           e == Epilogue::kGeneral);
+
+// Before the copies of band `k_band` of K for this tile's lines (from mn on): they have been moved.
+template <class Tile, bool kIsA>
+__device__ __forceinline__ void wait_for_cells(const RepackOperand& x, int mn, int k_band) {
+  constexpr int kBand =
+      (kIsA ? Tile::kAMn : Tile::kBMn) ? kPartBytes / sizeof(typename Tile::A) : kBandLines;
+  constexpr int kLines = kIsA ? Tile::BM : (Tile::kBMn ? Tile::BN : Tile::kBLines);
+  const int last = min((mn + kLines - 1) / kBand, x.bands - 1);
+  for (int band = mn / kBand; band <= last; ++band)
+    wait_for_parts(x.ready + k_band * x.bands + band, x.parts);
+}
+
 // Fills the ring with one operand. Each has a warp of its own: one thread that issues the copies of
 // both would decide the speed of small tiles.
-template <class Tile, bool kIsA>
+template <class Tile, bool kIsA, bool kMayRepack>
 __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, uint32_t full,
                                         uint32_t empty) {
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
@@ -135,7 +159,13 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
       tma_load(at, map, x, y, z, barrier);
     }
   };
+  const RepackOperand& moved = kIsA ? p.repack.a : p.repack.b;
+  bool waits = kMayRepack && p.repack.parts > 0 && moved.source != nullptr;
   for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
+    if (waits && load_acquire(p.repack.done) == p.repack.parts) {  // nothing to wait for any more
+      fence_async_global();
+      waits = false;
+    }
     const TileIndex tile = tile_at(p, unit);
     const int batch = tile.z / p.splits;
     const int first_block = (tile.z - batch * p.splits) * p.k_blocks_per_split;
@@ -149,6 +179,8 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
       block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);
 #pragma unroll 1
     for (int count = first_block; count < last_block; ++count) {
+      if (waits && (block % model::kRepackBand == 0 || count == first_block))
+        wait_for_cells<Tile, kIsA>(moved, mn, block / model::kRepackBand);
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
       const uint32_t to =
           stages + stage * Tile::kStageBytes + (kIsA ? 0 : Tile::kABytes) + first_line * kLineBytes;
@@ -457,19 +489,21 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   // Each branch holds all that its warps do: behind the join the compiler would have to fit the
   // consumers' code into the producer's registers.
   if (group == Tile::kConsumers) {
-    if constexpr (Tile::kConsumers > 1) registers_release<40>();
+    if constexpr (Tile::kConsumers > 1) registers_release<Tile::kProducerRegisters>();
     const int warp = warp_uniform((threadIdx.x & 127) >> 5);
     if (warp == 0) {
-      if (elect_lane()) produce<Tile, true>(p, stages, full, empty);
+      if (elect_lane()) produce<Tile, true, kRepacks<Tile, kEpilogue>>(p, stages, full, empty);
     } else if (warp == 1) {
-      if (elect_lane()) produce<Tile, false>(p, stages, full, empty);
+      if (elect_lane()) produce<Tile, false, kRepacks<Tile, kEpilogue>>(p, stages, full, empty);
+    } else if constexpr (kRepacks<Tile, kEpilogue>) {
+      if (p.repack.parts > 0) move_meanwhile(p.repack);
     }
     __syncwarp();
     if constexpr (kIsClusterSum<kEpilogue>) cluster_sync();
     // No CTA leaves while its peer may still write to it or read from it.
     if (kIsClusterSum<kEpilogue> || p.cluster > 1) cluster_sync_relaxed();
   } else {
-    if constexpr (Tile::kConsumers > 1) registers_acquire<232>();
+    if constexpr (Tile::kConsumers > 1) registers_acquire<Tile::kConsumerRegisters>();
     if constexpr (Tile::kPingPong) {
       consume_in_turns<Tile, kEpilogue>(p, stages, full, empty, staging, group);
     } else {

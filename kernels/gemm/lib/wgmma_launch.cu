@@ -62,6 +62,9 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   p.stride_c = problem.stride_c;
   p.output = problem.output;
   p.transposed = problem.transposed;
+  p.repack = problem.repack;
+  p.after = problem.after;
+  p.after_count = problem.after_count;
   p.d_data = problem.d;
   p.ld_d = problem.ld_d;
   p.stride_d = problem.stride_d;
@@ -102,7 +105,8 @@ bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_
                      suits_tma(problem.d, problem.ld_d, problem.stride_d, matrices, bytes);
   // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
   // and ping-pong have no kernel for it.
-  const bool soon = kernel.functions[static_cast<int>(Epilogue::kVector)] != nullptr &&
+  const bool soon = p->repack.parts == 0 &&
+                    kernel.functions[static_cast<int>(Epilogue::kVector)] != nullptr &&
                     (kernel.kernel == GemmKernel::kGather || one_tile);
   p->store = !whole ? Store::kElements : (soon ? Store::kVector : Store::kBulk);
   if (p->store != Store::kBulk) return true;
@@ -133,6 +137,10 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   if (narrow && (problem.n > kernel.bn || problem.batches > 65535 || schedule.wide_rows % 8 != 0 ||
                  schedule.wide_rows < 8 || schedule.wide_rows > kernel.bm))
     return cudaErrorInvalidConfiguration;
+  if (p.repack.parts > 0 && (kernel.kernel != GemmKernel::kTiled || kernel.bm != 128 ||
+                             problem.batches != 1 || p.splits != 1)) {
+    return cudaErrorInvalidConfiguration;
+  }
   const int64_t units = int64_t{p.units_m} * p.units_n * p.batches * p.splits;
   if (units > (int64_t{1} << 30)) return cudaErrorInvalidConfiguration;
   const int slots = schedule.sm_count * kernel.resident;

@@ -63,7 +63,11 @@ struct WgmmaProblem {
   Output output;
   float alpha, beta;
   const float *scale_a, *scale_b;
-  bool transposed;  // narrow kernels only: D is stored n x m
+  bool transposed;     // narrow kernels only: D is stored n x m
+  RepackOrder repack;  // tiles of 128 rows without splits: moved meanwhile (parts 0: nothing is);
+                       // a and b say where to. launch_repack_ahead comes directly before.
+  const int* after = nullptr;  // narrow kernels only: start once this counter has reached
+  int after_count = 0;         // after_count, before the kernel ahead has ended; null: behind it
 };
 
 struct WgmmaSchedule {

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "gemm/lib/repack_order.h"
+
 namespace tw::gemm {
 
 // Lines of B that a tile copies: half of them are whole atoms of the swizzle (eight lines), so that
@@ -63,6 +65,9 @@ struct WgmmaParams {
   bool transposed;            // narrow_kernel.cuh only: D is n x m, the narrow side first
   int wide_rows;              // narrow_kernel.cuh only: of the wide operand, a CTA
   Source a_source, b_source;  // gather_kernel.cuh only
+  RepackOrder repack;         // operands that are moved meanwhile; parts 0: none
+  const int* after;           // narrow_kernel.cuh only: see WgmmaProblem
+  int after_count;
 };
 
 }  // namespace tw::gemm

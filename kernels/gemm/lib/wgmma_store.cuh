@@ -88,10 +88,65 @@ __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t ba
   }
 }
 
-// The same for 16-bit elements: 8 rows of up to 256 columns, 512 bytes of staging a row. A row may start
-// on any element. Words of 16 bytes on the 16-byte grid are stored whole, lane l's from its own eight
-// elements and those of lane l - 1; what is left at a row's two ends, up to seven elements each, is
-// stored for all rows at once, in pieces of 2, 4 and 8 bytes.
+// The same for 16-bit elements, up to 64 columns a row. A row may start on any element. Words of 8 bytes
+// on the 8-byte grid are stored whole, lane l's from its own four elements and those of lane l - 1;
+// what is left at a row's two ends, up to three elements each, is stored for all 16 rows at once.
+__device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32_t base,
+                                                    StorePart at, int warp, int lane) {
+  constexpr int kColumns = 64;
+  const int rows = min(p.m - at.m0 - warp * 16, 16);
+  const int columns = min(at.end - at.x, kColumns);
+  if (rows <= 0 || columns <= 0) return;
+  auto* first = static_cast<uint16_t*>(p.d_data) + at.z * p.stride_d +
+                static_cast<int64_t>(at.m0 + warp * 16) * p.ld_d + at.x;
+  auto staged = [&](int r, int element) {  // address of an element of the warp's row r
+    const int line = warp * 16 + r;
+    return base + line * 128 + (((element >> 3) ^ (line & 7)) << 4) + (element & 7) * 2;
+  };
+  const bool holds = lane * 4 < kColumns;
+  constexpr int kInFlight = 8;
+#pragma unroll 1  // small problems pay for every line of code that is fetched
+  for (int part = 0; part < 16; part += kInFlight) {
+    uint2 own[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i)
+      own[i] = holds ? load_shared_v2(staged(part + i, lane * 4)) : uint2{};
+    uint16_t* row = first + part * p.ld_d;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
+      const uint2 before = {__shfl_up_sync(0xffffffffu, own[i].x, 1),
+                            __shfl_up_sync(0xffffffffu, own[i].y, 1)};
+      const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+      const bool two = (shift & 2) != 0;
+      const uint32_t w0 = two ? before.x : before.y, w1 = two ? before.y : own[i].x,
+                     w2 = two ? own[i].x : own[i].y;
+      const int bits = (shift & 1) != 0 ? 16 : 32;
+      const int element = lane * 4 - shift;
+      if (part + i < rows && element >= 0 && element + 3 < columns) {
+        *reinterpret_cast<uint2*>(row + element) =
+            make_uint2(__funnelshift_rc(w0, w1, bits), __funnelshift_rc(w1, w2, bits));
+      }
+    }
+  }
+  const int r = lane & 15;
+  if (r < rows) {
+    uint16_t* row = first + r * p.ld_d;
+    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 3;
+    // Left end: what comes before the first word; right end: what comes behind the last.
+    const int left = min((4 - shift) & 3, columns);
+    const int right = max(((columns + shift) & ~3) - shift, left);
+    const int from = lane < 16 ? 0 : right, to = lane < 16 ? left : columns;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      if (from + i < to) row[from + i] = load_shared_u16(staged(r, from + i));
+    }
+  }
+}
+
+// The same for up to 256 columns, 8 rows at a time: 512 bytes of staging a row, words of 16 bytes on the
+// 16-byte grid, each lane's from its own eight elements and its neighbour's, and the ends, up to seven
+// elements each, in pieces of 2, 4 and 8 bytes. (Of 64 columns eight lanes would store: 65 to 500
+// cubed took 0.6 us longer so.)
 __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, StorePart at,
                                               int lane) {
   constexpr int kRows = 8, kInFlight = 4;
@@ -215,7 +270,15 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
   const int x0 = part.x;
   part.end = min(p.n, x0 + BN);
   if constexpr (kOutput != Output::kF32) {
-    if (store == Store::kElements) {
+    if constexpr (BN <= kColumns) {
+      if (store == Store::kElements) {
+        __syncwarp();
+        stage(staging, 0, BN);
+        __syncwarp();
+        store_short_rows_16(p, staging, part, warp, lane);
+        return;
+      }
+    } else if (store == Store::kElements) {
       static_assert(BN <= 256 && kBuffers * kStagingBytes == 4 * 8 * 512,
                     "a warp has 8 rows of 512");
       const uint32_t rows = staging + warp * 4096;

@@ -106,6 +106,45 @@ TEST(GemmModel, PingPongStoresOnlyTheOperandsOwnType) {
   EXPECT_FALSE(choose_gemm(p, GemmMachine{}, 1).ping_pong);
 }
 
+TEST(GemmModel, LargeRaggedOperandsAreRepackedWhileTheProductRuns) {
+  GemmProblem p = problem(4095, 4095, 4095);
+  p.repack_a = p.repack_b = true;
+  const GemmCandidate c = choose_gemm(p, GemmMachine{}, 1);
+  EXPECT_GT(c.k_bands_ahead, 0);
+  EXPECT_LT(c.k_bands_ahead, repack_bands(p));
+  EXPECT_EQ(repack_bands(p), 8);  // 4095 * 2 bytes in bands of 1024
+  p.batches = 2;                  // one matrix only
+  const GemmCandidate batched = choose_gemm(p, GemmMachine{}, 1);
+  EXPECT_EQ(batched.k_bands_ahead, 0);
+  EXPECT_GT(batched.repack_us / 2, c.repack_us);
+  EXPECT_EQ(choose_gemm(problem(4096, 4096, 4096), GemmMachine{}, 1).k_bands_ahead, 0);
+}
+
+TEST(GemmModel, OnlyTilesOf128RowsRepackThemselves) {
+  for (const int64_t m : {100, 1000, 2047, 5001, 20001}) {
+    for (const int64_t n : {100, 1000, 2047, 5001, 20001}) {
+      for (const int64_t k : {33, 511, 2047, 8191}) {
+        for (const int which : {1, 2, 3}) {
+          GemmProblem p = problem(m, n, k);
+          p.repack_a = (which & 1) != 0;
+          p.repack_b = (which & 2) != 0;
+          for (const GemmCandidate& c : gemm_candidates(p, GemmMachine{}, 64)) {
+            if (c.k_bands_ahead == 0) continue;
+            ASSERT_EQ(c.kernel, GemmKernel::kTiled);
+            ASSERT_EQ(c.bm, 128);
+            ASSERT_EQ(c.splits * c.k_cluster, 1);
+            ASSERT_LE(c.k_bands_ahead, repack_bands(p));
+            ASSERT_GT(c.first_rows, 0);
+            ASSERT_LE(c.first_rows, m);
+            ASSERT_GT(c.first_columns, 0);
+            ASSERT_LE(c.first_columns, n);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(GemmModel, FewRowsShareA) {
   // Measured: 64x11008x4096 took 25.8 us with four CTAs sharing A, 27.1 with none.
   const GemmCandidate few = choose_gemm(problem(64, 11008, 4096), GemmMachine{}, 1);
@@ -254,7 +293,7 @@ TEST(GemmModel, SmallRaggedProductsAreGathered) {
   large.repack_a = large.repack_b = true;
   EXPECT_EQ(choose_gemm(large, GemmMachine{}, 1).kernel, GemmKernel::kTiled);
   // Nothing to repack, or an operand that has to be transposed: not gathered.
-  batch.transposed = true;
+  batch.transpose_b = true;
   EXPECT_EQ(choose_gemm(batch, GemmMachine{}, 1).kernel, GemmKernel::kTiled);
   EXPECT_NE(choose_gemm(problem(64, 64, 64), GemmMachine{}, 1).kernel, GemmKernel::kGather);
 }
@@ -311,6 +350,9 @@ TEST(GemmModel, ExplainsEveryTile) {
   EXPECT_EQ(text.find("repacked into"), std::string::npos);
   GemmProblem ragged = problem(4095, 4095, 4095);
   ragged.repack_a = ragged.repack_b = true;
+  EXPECT_NE(explain_gemm(ragged, GemmMachine{}, 64).find("the rest while the product runs"),
+            std::string::npos);
+  ragged.batches = 2;
   EXPECT_NE(explain_gemm(ragged, GemmMachine{}, 64).find("A and B repacked into workspace first"),
             std::string::npos);
   const std::string one_wave = explain_gemm(problem(1024, 1024, 1024), GemmMachine{}, 64);

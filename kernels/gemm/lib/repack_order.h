@@ -1,0 +1,93 @@
+// Operands repacked while the product that reads them runs: what is moved when, and who waits for it.
+//
+// Problem: at 4095 cubed a repack of A and B ahead of the product takes 36 us beside 175, bound by
+// DRAM, which then idles while the tensor cores work. Choice: a kernel of its own moves only what the
+// first K blocks of the first tiles need; the rest is moved by two warps of each of the product's
+// CTAs that have nothing else to do, in the order in which tiles want it. Parts of 32 lines by 1 KiB
+// are handed out by a counter, so that any CTA that runs gets everything moved, however few of them
+// are on the machine: nobody waits for a CTA that has not started. The threads that issue the bulk
+// copies wait for a cell (a band of lines or columns by a band of K) until all of its parts are
+// there.
+//
+// Limits: one matrix, no batch. Tested by tilewright-bench gemm --suite verify.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "model/gemm_kernels.h"
+
+namespace tw::gemm {
+
+// A part: this many lines by as many bytes of them.
+constexpr int kPartLines = 32, kPartBytes = 1024;
+// Lines of a K-major operand in a band; of an MN-major one a band is kPartBytes wide.
+constexpr int kBandLines = 256;
+
+// One operand. K-major: a line is a row of op(A) or a column of op(B); MN-major: a line is one k.
+struct RepackOperand {
+  const char* source;  // null: the operand is read as it lies
+  char* destination;
+  int64_t source_pitch, destination_pitch, length;  // bytes
+  int lines;
+  int bands;  // along m or n
+  int group;  // bands that tiles want at about the same time
+  int parts;  // of a cell
+  bool mn_major;
+  int* ready;  // parts of each cell that are there, [k band][band]
+};
+
+struct RepackOrder {
+  RepackOperand a, b;
+  int k_bands;  // of model::kRepackBand K blocks
+  int ahead;    // parts that a kernel of its own moves before the product starts
+  int parts;    // all of them; 0: nothing is moved while the product runs
+  bool joint;   // later groups of A and of B side by side; else those of B first
+  int* next;    // the next part that nobody has taken
+  int* done;    // parts that are there
+};
+
+struct RepackPart {
+  bool of_b;
+  int k_band, band, part;  // part: of its cell
+};
+
+// Group after group, and in a group one band of K after the other. The first groups of A and B are
+// moved side by side, since the first tiles want both; then the other groups of B, which the next
+// tiles want, and those of A.
+__host__ __device__ inline RepackPart part_at(const RepackOrder& o, int index) {
+  auto least = [](int x, int y) { return x < y ? x : y; };
+  for (int a = 0, b = 0;;) {  // the first bands of this group
+    const int bands_b = least(o.b.bands - b, o.b.group);
+    const bool both = b == 0 || o.joint || bands_b == 0;
+    const int bands_a = both ? least(o.a.bands - a, o.a.group) : 0;
+    const int parts_a = bands_a * o.a.parts, parts = parts_a + bands_b * o.b.parts;
+    if (index >= parts * o.k_bands) {
+      index -= parts * o.k_bands;
+      a += bands_a;
+      b += bands_b;
+      continue;
+    }
+    const int k_band = index / parts;
+    index -= k_band * parts;
+    const bool of_b = index >= parts_a;
+    if (of_b) index -= parts_a;
+    const int each = of_b ? o.b.parts : o.a.parts, band = index / each;
+    return {of_b, k_band, (of_b ? b : a) + band, index - band * each};
+  }
+}
+
+// Where a part lies: from this line and byte on.
+struct PartPlace {
+  int line;
+  int64_t byte;
+};
+__host__ __device__ inline PartPlace place_of(const RepackOperand& x, const RepackPart& part) {
+  return x.mn_major ? PartPlace{(part.k_band * x.parts + part.part) * kPartLines,
+                                int64_t{part.band} * kPartBytes}
+                    : PartPlace{part.band * kBandLines + part.part * kPartLines,
+                                int64_t{part.k_band} * kPartBytes};
+}
+
+}  // namespace tw::gemm
