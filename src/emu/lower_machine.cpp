@@ -159,6 +159,15 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::wmma_tf32:
     case Machine::wmma_double:
     case Machine::wmma_byte: return wmma_multiply(f, in, match, machine);
+    case Machine::wgmma_half:
+    case Machine::wgmma_bfloat:
+    case Machine::wgmma_tf32:
+    case Machine::wgmma_float8:
+    case Machine::wgmma_byte:
+    case Machine::wgmma_bit: return warpgroup_multiply(f, in, match, machine);
+    case Machine::wgmma_fence:
+    case Machine::wgmma_commit:
+    case Machine::wgmma_wait: return warpgroup_group(in, machine);
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));

@@ -4,6 +4,7 @@
 //   lower_memory.cpp   loads and stores
 //   lower_machine.cpp  control flow, barriers, warp operations
 //   lower_matrix.cpp   ldmatrix, mma, wmma
+//   lower_warpgroup.cpp   wgmma
 //   lower_call.cpp     calls
 #pragma once
 
@@ -210,6 +211,14 @@ class Lowering {
   Status wmma_store(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   Status wmma_multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                        Machine machine);
+  // ---- wgmma (lower_warpgroup.cpp) ----
+
+  Status warpgroup_multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                            Machine machine);
+  Status warpgroup_group(const ptx::Instruction& in, Machine machine);
+  struct SharedFactor;
+  // ---- both ----
+
   // The registers of a vector operand; an error unless there are `count`.
   Result<std::vector<Source>> fragment(Instance& f, const ptx::Instruction& in, size_t operand,
                                        size_t count, uint8_t bytes);

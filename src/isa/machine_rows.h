@@ -22,6 +22,7 @@ enum class Machine : uint16_t {
   ldmatrix, stmatrix, movmatrix,
   mma_half, mma_bfloat, mma_tf32, mma_float8, mma_double, mma_byte, mma_nibble, mma_bit,
   wmma_load_a, wmma_load_b, wmma_load_c, wmma_store, wmma_half, wmma_bfloat, wmma_tf32, wmma_double, wmma_byte,
+  wgmma_half, wgmma_bfloat, wgmma_tf32, wgmma_float8, wgmma_byte, wgmma_bit, wgmma_fence, wgmma_commit, wgmma_wait,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
@@ -37,6 +38,11 @@ inline constexpr std::string_view kScalarVideo = "scalar-video-instructions-vadd
 constexpr RowInfo matrix(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, std::span<const Type> types2 = {}, uint16_t min_ptx = 70, uint16_t min_sm = 80, Category category = Category::matrix) {
   return {.grammar = grammar, .operands = operands, .types = types, .types2 = types2, .body = Body::warp, .category = category, .min_ptx = min_ptx, .min_sm = min_sm, .manual = manual};
 }
+// Of a warpgroup, four warps: emu/lower_warpgroup.cpp.
+constexpr RowInfo warpgroup(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, Category category = Category::matrix) {
+  return matrix(grammar, operands, manual, types, {}, 80, 90, category);
+}
+inline constexpr std::string_view kWgmma = "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async";
 inline constexpr std::string_view kProduct = "d, a, b, c", kMma = "warp-level-matrix-instructions-mma", kWmma = "warp-level-matrix-instructions-wmma-mma", kWmmaLoad = "warp-level-matrix-instructions-wmma-load";
 inline constexpr Type kB16[] = {Type::b16};
 inline constexpr Type kF16F32[] = {Type::f16, Type::f32};
@@ -72,7 +78,7 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     {.grammar = "barrier{.cta}.arrive{.aligned}", .operands = "a, b", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar", .takes = "uu"},
     {.grammar = "barrier{.cta}.red.redop{.aligned}.type", .operands = "p, a{, b}, {!}c", .types = kPred, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar", .takes = "pu{u}p"},
     {.grammar = "barrier{.cta}.red.popc{.aligned}.type", .operands = "d, a{, b}, {!}c", .types = kU32Only, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-bar", .takes = "uu{u}p"},
-    {.grammar = "fence.proxy.proxykind", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
+    {.grammar = "fence.proxy.proxykind{.space}", .operands = "", .types = {}, .types2 = {}, .body = Body::cta, .category = Category::sync, .manual = "parallel-synchronization-and-communication-instructions-membar"},
     {.grammar = "atom{.ordering}{.scope}{.space}.atomop{.cache}*.type", .operands = "d, [a], b{, policy}", .types = kAtomTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom", .takes = "tat6"},
     {.grammar = "atom{.ordering}{.scope}{.space}.add{.noftz}{.cache}*.type", .operands = "d, [a], b{, policy}", .types = kAtomFloats, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom", .takes = "tat6"},
     {.grammar = "atom{.ordering}{.scope}{.space}.cas{.cache}*.type", .operands = "d, [a], b, c", .types = kCasTypes, .types2 = {}, .body = Body::memory, .category = Category::atomic, .manual = "parallel-synchronization-and-communication-instructions-atom", .takes = "tatt"},
@@ -155,6 +161,15 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmatf32.type.tf32.tf32.type2", kProduct, kWmma, kF32, kF32),
     matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmadouble{.rnd}.type.f64.f64.type2{.rnd}", kProduct, kWmma, kF64, kF64),
     matrix("wmma.mma.sync.aligned.matrixlayout.matrixlayout.wmmashape.type.abyte.bbyte.type2{.satfinite}", kProduct, kWmma, kS32, kS32, 63, 72),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma16.type.f16.f16", "d, a, b, scale-d, scale-a, scale-b{, trans-a}, trans-b", kWgmma, kF16F32),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma16.type.bf16.bf16", "d, a, b, scale-d, scale-a, scale-b{, trans-a}, trans-b", kWgmma, kF32),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma8.type.tf32.tf32", "d, a, b, scale-d, scale-a, scale-b", kWgmma, kF32),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma32.type.afloat8.bfloat8", "d, a, b, scale-d, scale-a, scale-b", kWgmma, kF16F32),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma32.type.abyte.bbyte{.satfinite}", "d, a, b, scale-d", kWgmma, kS32),
+    warpgroup("wgmma.mma_async.sync.aligned.wgmma256.type.b1.b1.bitop.popc", "d, a, b, scale-d", kWgmma, kS32),
+    warpgroup("wgmma.fence.sync.aligned", "", "asynchronous-warpgroup-level-matrix-instructions-wgmma-fence", {}, Category::sync),
+    warpgroup("wgmma.commit_group.sync.aligned", "", "asynchronous-warpgroup-level-matrix-instructions-wgmma-commit-group", {}, Category::sync),
+    warpgroup("wgmma.wait_group.sync.aligned", "n", "asynchronous-warpgroup-level-matrix-instructions-wgmma-wait-group", {}, Category::sync),
 };
 
 }  // namespace tw::isa

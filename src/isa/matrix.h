@@ -1,4 +1,4 @@
-// The words of the warp-level matrix instructions (ldmatrix, mma, wmma): what the fields geometry,
+// The words of the matrix instructions (ldmatrix, mma, wmma, wgmma): what the fields geometry,
 // layout and vec of Mods hold for them.
 #pragma once
 
@@ -58,6 +58,10 @@ constexpr uint32_t element_bits(MatrixElement e) {
     case kElementBit: return 1;
   }
   return 32;
+}
+// wgmma: a warpgroup's product of 64 x N x (32 bytes of k); Field::geometry holds N / 8.
+constexpr GeometrySize warpgroup_size(uint8_t eighths, MatrixElement e) {
+  return {64, uint16_t(8 * eighths), uint16_t(256 / element_bits(e))};
 }
 // Field::layout of a matrix in memory.
 enum MatrixLayout : uint8_t { kRowMajor, kColumnMajor };

@@ -23,6 +23,14 @@ struct Word {
   uint8_t value;
 };
 
+// The shapes of wgmma: m64 n8 to n256. Field::geometry is N / 8 (isa/matrix.h).
+// clang-format off
+#define TW_WGMMA(n, k, words) {"m64n" #n "k" #k, words, Field::geometry, (n) / 8}
+#define TW_WGMMA_64(a, b, c, d, e, f, g, h, k, words) TW_WGMMA(a, k, words), TW_WGMMA(b, k, words), TW_WGMMA(c, k, words), TW_WGMMA(d, k, words), TW_WGMMA(e, k, words), TW_WGMMA(f, k, words), TW_WGMMA(g, k, words), TW_WGMMA(h, k, words)
+#define TW_WGMMA_SHAPES(k, words) TW_WGMMA_64(8, 16, 24, 32, 40, 48, 56, 64, k, words), TW_WGMMA_64(72, 80, 88, 96, 104, 112, 120, 128, k, words), \
+    TW_WGMMA_64(136, 144, 152, 160, 168, 176, 184, 192, k, words), TW_WGMMA_64(200, 208, 216, 224, 232, 240, 248, 256, k, words)
+// clang-format on
+
 constexpr Word kWords[] = {
     {"rn", "rnd", Field::rnd, kRn},
     {"rz", "rnd", Field::rnd, kRz},
@@ -162,7 +170,6 @@ constexpr Word kWords[] = {
     {"wait", "gdcmode", Field::operation, 2},
     {"alias", "proxykind", Field::operation, 1},
     {"async", "proxykind", Field::operation, 2},
-    {"async.global", "proxykind", Field::operation, 3},
     {"noinc", "", Field::noinc, 1},
     {"clamp", "shiftmode", Field::shift, kShiftClamp},
     {"wrap", "shiftmode", Field::shift, kShiftWrap},
@@ -195,6 +202,10 @@ constexpr Word kWords[] = {
     {"m8n32k16", "wmmaload", Field::geometry, kM8N32K16},
     {"m16n16k8", "wmmaload", Field::geometry, kM16N16K8},
     {"m8n8k4", "wmmaload", Field::geometry, kM8N8K4},
+    TW_WGMMA_SHAPES(16, "wgmma16"),
+    TW_WGMMA_SHAPES(8, "wgmma8"),
+    TW_WGMMA_SHAPES(32, "wgmma32"),
+    TW_WGMMA_SHAPES(256, "wgmma256"),
     {"row", "matrixlayout", Field::layout, kRowMajor},
     {"col", "matrixlayout", Field::layout, kColumnMajor},
     {"x1", "matrixcount", Field::vec, 1},

@@ -143,6 +143,16 @@ std::string_view reason_without_case(isa::Machine machine) {
     case isa::Machine::trap:
     case isa::Machine::brkpt: return "ends the kernel: unit.emu";
     case isa::Machine::pmevent: return "has no result";
+    case isa::Machine::wgmma_half:
+    case isa::Machine::wgmma_bfloat:
+    case isa::Machine::wgmma_tf32:
+    case isa::Machine::wgmma_float8:
+    case isa::Machine::wgmma_byte:
+    case isa::Machine::wgmma_bit:
+    case isa::Machine::wgmma_fence:
+    case isa::Machine::wgmma_commit:
+    case isa::Machine::wgmma_wait:
+      return "needs shared memory and four warps: e2e.wgmma, which has also run on the GPU";
     default: return {};
   }
 }

@@ -59,11 +59,15 @@ std::string op_of(std::string_view opcode, isa::Type type) {
 // Products of matrices: the tensor cores' path by the type of the factors, FLOP a lane, and the words
 // in sm__ops_path_tensor_*. Integer products are no FLOP.
 void describe_product(const isa::Match& match, report::SiteInfo& s) {
-  const isa::GeometrySize size = isa::kGeometrySizes[match.mods[isa::Field::geometry]];
-  const auto product = [&](const char* type) {
+  const uint8_t geometry = match.mods[isa::Field::geometry];
+  const auto sized = [&](const char* type, isa::GeometrySize size, uint32_t lanes) {
     s.pipe = std::string("tensor_") + type;
-    s.flops = uint32_t(size.m) * size.n * size.k * 2 / 32;
+    s.flops = uint32_t(size.m) * size.n * size.k * 2 / lanes;
     s.op = fmt::format("src_{}_dst_{}", type, match.type == isa::Type::f16 ? "fp16" : "fp32");
+  };
+  const auto product = [&](const char* type) { sized(type, isa::kGeometrySizes[geometry], 32); };
+  const auto warpgroup = [&](const char* type, isa::MatrixElement element) {
+    sized(type, isa::warpgroup_size(geometry, element), 128);
   };
   switch (*isa::machine_row(match.row)) {
     case isa::Machine::mma_half:
@@ -78,6 +82,10 @@ void describe_product(const isa::Match& match, report::SiteInfo& s) {
       product("fp64");
       s.op = "src_fp64";
       return;
+    case isa::Machine::wgmma_half: return warpgroup("fp16", isa::kElementF16);
+    case isa::Machine::wgmma_bfloat: return warpgroup("bf16", isa::kElementBf16);
+    case isa::Machine::wgmma_tf32: return warpgroup("tf32", isa::kElementTf32);
+    case isa::Machine::wgmma_float8: return warpgroup("fp8", isa::kElementFloat8);
     default: return;
   }
 }
