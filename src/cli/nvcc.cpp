@@ -145,6 +145,25 @@ bool names_architecture(const std::vector<std::string>& flags) {
   return false;
 }
 
+// -arch=sm_90a as -arch=compute_90a -code=compute_90a: of the short form nvcc 13.0 makes PTX for
+// compute_90 as well, and stops where that lacks an instruction.
+std::vector<std::string> spell_out_architecture(std::vector<std::string> flags) {
+  const auto names = [](const std::string& flag, std::string_view a, std::string_view b) {
+    return flag.starts_with(a) || flag.starts_with(b);
+  };
+  for (const std::string& flag : flags)
+    if (names(flag, "-code", "--gpu-code")) return flags;
+  for (std::string& flag : flags) {
+    if (!names(flag, "-arch=", "--gpu-architecture=")) continue;
+    const std::string name = flag.substr(flag.find('_') + 1);
+    if (name.empty() || (name.back() != 'a' && name.back() != 'f')) continue;
+    flag = "-arch=compute_" + name;
+    flags.push_back("-code=compute_" + name);
+    break;
+  }
+  return flags;
+}
+
 }  // namespace
 
 Result<std::string> find_nvcc() {
@@ -277,7 +296,8 @@ Result<std::string> compile(const CompileRequest& request) {
     return flag == "-G" || flag == "--device-debug";
   });
   if (!debug) options.push_back("-lineinfo");  // -G has the lines already, and nvcc warns of both
-  options.insert(options.end(), request.flags.begin(), request.flags.end());
+  const std::vector<std::string> flags = spell_out_architecture(request.flags);
+  options.insert(options.end(), flags.begin(), flags.end());
 
   // The environment variables are those that nvcc and the host compiler read.
   std::string key =

@@ -57,9 +57,10 @@ NAMES = {
 
 
 def profile(tilewright, source, arguments):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, open(source) as text:
         path = os.path.join(folder, "profile.json")
-        run = subprocess.run([tilewright, "profile", source, "--json", path, "--"] + arguments,
+        hopper = ["--nvcc", "-arch=sm_90a"] if "warpgroup.cuh" in text.read() else []
+        run = subprocess.run([tilewright, "profile", source, "--json", path] + hopper + ["--"] + arguments,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             sys.exit(f"tilewright profile {source}: status {run.returncode}\n{run.stdout}")

@@ -1,8 +1,8 @@
 # Runs one ladder program or example in the engine and compares what it prints with the output kept from a
 # real GPU (tests/gpu/run_examples). Without kept output, only the exit status counts.
 #
-#   cmake -DTILEWRIGHT=command -DSOURCE=file.cu -DEXPECTED=file.txt -P run_program.cmake
-execute_process(COMMAND ${TILEWRIGHT} run ${SOURCE} -- --no-time
+#   cmake -DTILEWRIGHT=command -DOPTIONS=list -DSOURCE=file.cu -DEXPECTED=file.txt -P run_program.cmake
+execute_process(COMMAND ${TILEWRIGHT} run ${OPTIONS} ${SOURCE} -- --no-time
   OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${SOURCE}: exit status ${status}\n${output}\n${errors}")
