@@ -169,7 +169,7 @@ CtaState Cta::run(Worker& worker) {
       warp.sites = worker.sites.data();
       warp.fuel = state.fuel;
       if (state.schedule != 0) warp.fuel = int32_t(1 + choices_.below(uint32_t(state.fuel)));
-      const uint64_t fuel = uint64_t(warp.fuel);
+      warp.fuel_given = warp.fuel;
       if (warp.pc == nullptr) {
         warp.pc = next_path(warp);
         if (warp.pc == nullptr) continue;
@@ -179,7 +179,7 @@ CtaState Cta::run(Worker& worker) {
       if (warp.state == WarpState::yielded) {
         yielded = true;
         rotate(warp);
-        note_yield(warp, fuel);
+        note_yield(warp, uint64_t(warp.fuel_given - warp.fuel));
       } else if (warp.state == WarpState::done) {
         warp.pc = nullptr;
       }

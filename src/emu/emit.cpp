@@ -10,7 +10,9 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
+#include "emu/bulk.h"
 #include "emu/filter_handlers.h"
 #include "emu/ir.h"
 #include "emu/machine_handlers.h"
@@ -42,9 +44,10 @@ class Emitter {
     p_.observed = d_.options.observed;
     p_.blocks.resize(d_.blocks.size());
     for (uint32_t b = 0; b < d_.blocks.size(); ++b) p_.blocks[b].acts = d_.blocks[b].acts;
+    uint32_t last = ~0u;  // also of the block before: an instruction may be cut into several
     for (uint32_t b = 0; b < d_.blocks.size(); ++b)
       for (uint32_t i = d_.blocks[b].begin; i < d_.blocks[b].end; ++i)
-        if (p_.blocks[b].sites.empty() || p_.blocks[b].sites.back() != d_.code[i].site)
+        if (std::exchange(last, d_.code[i].site) != d_.code[i].site)
           p_.blocks[b].sites.push_back(d_.code[i].site);
     for (bool full : {true, false}) {
       full_ = full;
@@ -208,8 +211,29 @@ class Emitter {
   bool result_used(const Ir& ir) const {
     return std::any_of(ir.d, ir.d + ir.destinations, [&](uint32_t d) { return uses_[d] > 0; });
   }
+  std::shared_ptr<MachineOperands> bulk_operands(const Ir& ir) {
+    auto bulk = std::make_shared<BulkOperands>();
+    bulk->observed = observes(kObserveAccesses);
+    const bool store = ir.mods[isa::Field::to] != 0;
+    const auto fill = [&](AccessSite& s, AccessSpace space, bool write, uint32_t bytes) {
+      s.site = s.group = s.log.site = ir.site;
+      s.kind = write ? AccessKind::write : AccessKind::read;
+      s.space = space;
+      s.element = bytes == 1 ? Element::u8 : bytes == 2 ? Element::b16 : Element::b32;
+      s.elements = uint8_t(std::max(bytes / 4, 1u));
+      s.bytes = uint8_t(bytes);
+      s.async = s.bulk = true;
+      s.log.bytes = bytes;
+      s.log.write = write;
+    };
+    fill(bulk->shared, AccessSpace::shared, !store, 16);
+    for (uint32_t i = 0; i < 5; ++i) fill(bulk->global[i], AccessSpace::global, store, 1u << i);
+    return bulk;
+  }
+
   void machine(const Ir& ir, Op& op) {
-    auto operands = std::make_shared<MachineOperands>();
+    const bool bulk = static_cast<Builtin>(ir.builtin) == Builtin::bulk_copy;
+    auto operands = bulk ? bulk_operands(ir) : std::make_shared<MachineOperands>();
     for (uint32_t i = 0; i < ir.destinations; ++i) operands->d[i] = offset(ir.d[i]);
     for (uint32_t i = 0; i < ir.sources; ++i) {
       operands->s[i] = offset(ir.s[i]);
@@ -543,7 +567,8 @@ class Emitter {
         break;
       case Builtin::mbarrier_expect_tx:
       case Builtin::mbarrier_complete_tx:
-        observe.run = observe_mbarrier_handler(MbarrierAction::transaction);
+        observe.run = observe_mbarrier_handler(ir.async ? MbarrierAction::copies
+                                                        : MbarrierAction::transaction);
         break;
       case Builtin::warp_sync: observe.run = observe_warp_sync_handler(); break;
       case Builtin::fence:

@@ -77,7 +77,8 @@ struct Ir {
   bool dead = false;
   bool unobserved = false;  // a load that is no access of the program: it copies an argument,
                             // padding and what was never written included
-  bool async = false;       // of cp.async: its store, loads of bytes but the first, arrival
+  bool async = false;       // of cp.async: its store, loads of bytes but the first, arrival; of
+                            // bulk copies: the transaction; loads of wgmma
   uint8_t copy_bytes = 0;   // loads of cp.async: the bytes of a copy
   // A load whose value nobody uses, but to put some of its bits back where they were (find_copies).
   bool unused = false;

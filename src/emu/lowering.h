@@ -5,6 +5,8 @@
 //   lower_machine.cpp  control flow, barriers, warp operations
 //   lower_matrix.cpp   ldmatrix, mma, wmma
 //   lower_warpgroup.cpp   wgmma
+//   lower_async.cpp    cp.async
+//   lower_bulk.cpp     cp.async.bulk
 //   lower_call.cpp     calls
 #pragma once
 
@@ -217,7 +219,13 @@ class Lowering {
                             Machine machine);
   Status warpgroup_group(const ptx::Instruction& in, Machine machine);
   struct SharedFactor;
-  // ---- both ----
+  // ---- bulk copies (lower_bulk.cpp) ----
+
+  Status bulk_copy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                   Machine machine);
+  Status bulk_group(const ptx::Instruction& in, Machine machine);
+  Result<Source> shared_operand(Instance& f, const ptx::Instruction& in, const Operand& o);
+  // ---- matrices of both kinds ----
 
   // The registers of a vector operand; an error unless there are `count`.
   Result<std::vector<Source>> fragment(Instance& f, const ptx::Instruction& in, size_t operand,

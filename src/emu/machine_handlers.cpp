@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "emu/bulk.h"
 #include "emu/cta.h"
 #include "emu/observe_handlers.h"
 
@@ -284,6 +285,7 @@ Handler builtin_handler(Builtin builtin, bool, bool uniform) {
     case Builtin::mbarrier_complete_tx:
     case Builtin::mbarrier_wait:
     case Builtin::mbarrier_pending: return mbarrier_handler(builtin);
+    case Builtin::bulk_copy: return bulk_handler();
     case Builtin::async_commit:
     case Builtin::async_wait: return observe_async_handler(builtin == Builtin::async_wait);
     case Builtin::call_printf:

@@ -34,6 +34,7 @@ enum class Builtin : uint8_t {
   mbarrier_wait,
   mbarrier_pending,
   async_commit,  // events for the Observer, in observed programs only
+  bulk_copy,     // BulkOperands (bulk.h)
   async_wait,    // imm = groups that need not be complete
   nanosleep,
   call_printf,

@@ -44,18 +44,7 @@ struct State {
 };
 
 const Op* misuse(const Op* op, Warp* warp, uint32_t lane, const char* what) {
-  SitePlace place = place_of(warp->cta->program, op->site);
-  const auto& shape = warp->cta->program.block_shape;
-  uint32_t t = warp->index * kLanes + lane;
-  Fault& f = warp->worker->fault;
-  f.kind = FaultKind::trap;
-  f.message = fmt::format("mbarrier misuse: {}", what);
-  f.file = place.file, f.line = place.line, f.instruction = place.text;
-  f.block = warp->cta->index;
-  f.thread = {t % shape[0], t / shape[0] % shape[1], t / shape[0] / shape[1]};
-  warp->pc = op;
-  warp->state = WarpState::faulted;
-  return nullptr;
+  return lane_fault(op, warp, lane, FaultKind::trap, fmt::format("mbarrier misuse: {}", what));
 }
 
 template <class T> T value(const MachineOperands& o, const char* frame, uint32_t i, uint32_t lane) {
@@ -134,20 +123,22 @@ template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
                    });
 }
 
-// Done when the phase named by the state (or parity) has passed. A wait that fails is a reason to
-// let other warps run: the spin loop around it uses up the warp's fuel.
+// Done when the phase named by the state (or parity) has passed. When it has not, there is no use in
+// trying again before other warps have run: the warp gives back its fuel but for one branch.
 const Op* wait(TW_HANDLER_ARGS) {
-  return each_lane(op, frame, warp,
-                   [frame](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
-                     State s = State::unpack(*word);
-                     if (!s.live) return "wait for an object that is not initialised";
-                     bool waited = o.mods[Field::part] != 0
-                                       ? (value<uint32_t>(o, frame, 1, lane) & 1) != 0
-                                       : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
-                     uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
-                     *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
-                     return nullptr;
-                   });
+  return each_lane(
+      op, frame, warp,
+      [frame, warp](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+        State s = State::unpack(*word);
+        if (!s.live) return "wait for an object that is not initialised";
+        bool waited = o.mods[Field::part] != 0
+                          ? (value<uint32_t>(o, frame, 1, lane) & 1) != 0
+                          : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
+        uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
+        *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
+        if (s.phase == waited && warp->fuel > 1) warp->fuel_given -= warp->fuel - 1, warp->fuel = 1;
+        return nullptr;
+      });
 }
 
 const Op* pending(TW_HANDLER_ARGS) {

@@ -78,6 +78,22 @@ std::string where_it_lies(const Cta& cta, AccessSpace space, uint64_t address, u
 
 }  // namespace
 
+const Op* lane_fault(const Op* op, Warp* warp, uint32_t lane, FaultKind kind, std::string message) {
+  const Cta& cta = *warp->cta;
+  const SitePlace place = place_of(cta.program, op->site);
+  const auto& shape = cta.program.block_shape;
+  const uint32_t thread = warp->index * kLanes + lane;
+  Fault& f = warp->worker->fault;
+  f.kind = kind;
+  f.message = std::move(message);
+  f.file = place.file, f.line = place.line, f.instruction = place.text;
+  f.block = cta.index;
+  f.thread = {thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1]};
+  warp->pc = op;
+  warp->state = WarpState::faulted;
+  return nullptr;
+}
+
 const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& key) {
   Cta& cta = *warp->cta;
   const uint32_t bytes = bytes_of(key.element) * key.elements;
@@ -107,29 +123,20 @@ const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& k
     }
     break;
   }
-  SitePlace place = place_of(cta.program, op->site);
-  Fault& f = warp->worker->fault;
-  f.kind = misaligned ? FaultKind::misaligned_address : FaultKind::illegal_address;
-  f.file = place.file;
-  f.line = place.line;
-  f.instruction = place.text;
-  f.address = fault_address;
-  f.block = cta.index;
-  uint32_t thread = warp->index * kLanes + fault_lane;
-  const auto& shape = cta.program.block_shape;
-  f.thread = {thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1]};
+  std::string message;
   const char* verb = key.store ? "write" : "read";
   if (misaligned)
-    f.message = fmt::format(
+    message = fmt::format(
         "misaligned {} of {} bytes at {} address {:#x}: the address must be a multiple of {}", verb,
         bytes, space_word(space), fault_address, bytes);
   else
-    f.message = fmt::format("out-of-bounds {} of {} bytes at {} address {:#x}: {}", verb, bytes,
-                            space_word(space), fault_address,
-                            where_it_lies(cta, space, fault_address, bytes));
-  warp->pc = op;
-  warp->state = WarpState::faulted;
-  return nullptr;
+    message = fmt::format("out-of-bounds {} of {} bytes at {} address {:#x}: {}", verb, bytes,
+                          space_word(space), fault_address,
+                          where_it_lies(cta, space, fault_address, bytes));
+  warp->worker->fault.address = fault_address;
+  return lane_fault(op, warp, fault_lane,
+                    misaligned ? FaultKind::misaligned_address : FaultKind::illegal_address,
+                    std::move(message));
 }
 
 }  // namespace tw::emu

@@ -71,6 +71,7 @@ struct AccessSite {
   bool address_uniform = false;      // one scalar address slot
   bool async = false;                // of cp.async: its write, which is done when its thread has
                                      // waited; its reads of single bytes but the first
+  bool bulk = false;                 // of a bulk copy, piece by piece
   bool value_uniform =
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).

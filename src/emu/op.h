@@ -123,10 +123,11 @@ inline constexpr uint32_t kMaxPaths = 32;
 inline constexpr uint32_t kMaxJoins = 64;
 
 struct Warp {
-  uint32_t active = 0;  // lanes of the running path
-  uint32_t exited = 0;  // lanes that have ended (or never were)
-  int32_t fuel = 0;     // backward branches left before the warp yields
-  int32_t join = -1;    // the running path's innermost join
+  uint32_t active = 0;     // lanes of the running path
+  uint32_t exited = 0;     // lanes that have ended (or never were)
+  int32_t fuel = 0;        // backward branches left before the warp yields
+  int32_t fuel_given = 0;  // at the beginning of its turn, less what it has given back
+  int32_t join = -1;       // the running path's innermost join
   WarpState state = WarpState::ready;
   bool split = false;      // paths run the same convergent code apart: each has its own uniforms
   const Op* pc = nullptr;  // where to go on

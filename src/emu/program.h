@@ -68,7 +68,7 @@ struct Block {
   uint32_t full = 0, masked = 0;  // first Op
   // From here on lanes may do something that others see before they wait for all of their CTA or warp.
   bool acts = false;
-  std::vector<uint32_t> sites;  // of its instructions, each once, in order
+  std::vector<uint32_t> sites;  // of the instructions that begin in it, in order
 };
 
 struct RowFilter;  // observer.h

@@ -23,6 +23,7 @@ enum class Machine : uint16_t {
   mma_half, mma_bfloat, mma_tf32, mma_float8, mma_double, mma_byte, mma_nibble, mma_bit,
   wmma_load_a, wmma_load_b, wmma_load_c, wmma_store, wmma_half, wmma_bfloat, wmma_tf32, wmma_double, wmma_byte,
   wgmma_half, wgmma_bfloat, wgmma_tf32, wgmma_float8, wgmma_byte, wgmma_bit, wgmma_fence, wgmma_commit, wgmma_wait,
+  bulk_load, bulk_store, bulk_tensor_load, bulk_tensor_store, bulk_commit, bulk_wait, fence_mbarrier_init, setmaxnreg,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
@@ -42,6 +43,11 @@ constexpr RowInfo matrix(std::string_view grammar, std::string_view operands, st
 constexpr RowInfo warpgroup(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, Category category = Category::matrix) {
   return matrix(grammar, operands, manual, types, {}, 80, 90, category);
 }
+// Bulk copies: emu/lower_bulk.cpp.
+constexpr RowInfo bulk(std::string_view grammar, std::string_view operands, std::string_view manual, Category category = Category::other) {
+  return {.grammar = grammar, .operands = operands, .types = {}, .types2 = {}, .body = Body::cta, .category = category, .min_ptx = 80, .min_sm = 90, .manual = manual};
+}
+inline constexpr std::string_view kBulk = "data-movement-and-conversion-instructions-cp-async-bulk", kBulkTensor = "data-movement-and-conversion-instructions-cp-async-bulk-tensor";
 inline constexpr std::string_view kWgmma = "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async";
 inline constexpr std::string_view kProduct = "d, a, b, c", kMma = "warp-level-matrix-instructions-mma", kWmma = "warp-level-matrix-instructions-wmma-mma", kWmmaLoad = "warp-level-matrix-instructions-wmma-load";
 inline constexpr Type kB16[] = {Type::b16};
@@ -170,6 +176,14 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     warpgroup("wgmma.fence.sync.aligned", "", "asynchronous-warpgroup-level-matrix-instructions-wgmma-fence", {}, Category::sync),
     warpgroup("wgmma.commit_group.sync.aligned", "", "asynchronous-warpgroup-level-matrix-instructions-wgmma-commit-group", {}, Category::sync),
     warpgroup("wgmma.wait_group.sync.aligned", "n", "asynchronous-warpgroup-level-matrix-instructions-wgmma-wait-group", {}, Category::sync),
+    bulk("cp.async.bulk.sharedside.global.mbarrier::complete_tx::bytes{.cache}*", "[dst], [src], size, [mbar]{, policy}", kBulk),
+    bulk("cp.async.bulk.global.shared::cta.bulk_group{.cache}*", "[dst], [src], size{, policy}", kBulk),
+    bulk("cp.async.bulk.tensor.rank.sharedside.global{.tile}.mbarrier::complete_tx::bytes{.cache}*", "[dst], [map, {c}], [mbar]{, policy}", kBulkTensor),
+    bulk("cp.async.bulk.tensor.rank.global.shared::cta{.tile}.bulk_group{.cache}*", "[map, {c}], [src]{, policy}", kBulkTensor),
+    bulk("cp.async.bulk.commit_group", "", "data-movement-and-conversion-instructions-cp-async-bulk-commit-group"),
+    bulk("cp.async.bulk.wait_group{.read}", "n", "data-movement-and-conversion-instructions-cp-async-bulk-wait-group"),
+    bulk("fence.mbarrier_init.release.cluster", "", "parallel-synchronization-and-communication-instructions-membar", Category::sync),
+    {.grammar = "setmaxnreg.regs.sync.aligned.type", .operands = "n", .types = kU32Only, .types2 = {}, .body = Body::control, .category = Category::other, .min_ptx = 80, .min_sm = 90, .manual = "miscellaneous-instructions-setmaxnreg"},
 };
 
 }  // namespace tw::isa

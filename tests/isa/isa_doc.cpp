@@ -56,7 +56,7 @@ int main() {
       "than "
       "compute capability 9.0, or not met in programs |\n"
       "| `tex`, `tld4`, `suld`, `sust` | textures and surfaces |\n"
-      "| `wgmma`, `tcgen05`, `cp.async.bulk`, `mma.sp`, `mma.m8n8k4.f16`, `wmma` of 4 bits and 1 "
+      "| `tcgen05`, `mma.sp`, `wgmma.mma_async.sp`, `mma.m8n8k4.f16`, `wmma` of 4 bits and 1 "
       "bit | "
       "tensor cores by warpgroups, bulk copies, sparse and old forms of the warp's |\n"
       "| `mapa`, `barrier.cluster`, `ld.shared::cluster` of another CTA | clusters of more than "

@@ -152,7 +152,17 @@ std::string_view reason_without_case(isa::Machine machine) {
     case isa::Machine::wgmma_fence:
     case isa::Machine::wgmma_commit:
     case isa::Machine::wgmma_wait:
-      return "needs shared memory and four warps: e2e.wgmma, which has also run on the GPU";
+    case isa::Machine::bulk_load:
+    case isa::Machine::bulk_store:
+    case isa::Machine::bulk_tensor_load:
+    case isa::Machine::bulk_tensor_store:
+    case isa::Machine::bulk_commit:
+    case isa::Machine::bulk_wait:
+    case isa::Machine::fence_mbarrier_init:
+      return "needs shared memory, barriers or four warps: e2e.wgmma, e2e.bulk, which have also "
+             "run "
+             "on the GPU";
+    case isa::Machine::setmaxnreg: return "has no result";
     default: return {};
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <utility>
 
 #include "emu/cta.h"
 #include "emu/device_impl.h"
@@ -119,6 +120,20 @@ void CountingObserver::global(uint32_t site, const emu::AccessSite& a, const uin
   }
 }
 
+// Bulk copies go past L1, by sectors: of one that several pieces fall into, the first counts.
+void CountingObserver::bulk(const emu::Access& access) {
+  const bool write = access.site.kind == AccessKind::write;
+  const uint64_t address = access.address(uint32_t(std::countr_zero(access.lanes)));
+  constexpr uint32_t kSectorBytes = 32;
+  const uint64_t sector = address / kSectorBytes * 2 + write;
+  if (std::exchange(bulk_sector_, sector) == sector) return;
+  const uint64_t line = address / kLineBytes;
+  const uint8_t part = uint8_t(1u << address % kLineBytes / kSectorBytes);
+  (write ? written_ : read_).add(line, part);
+  ++extra_[access.site.site].l2_sectors;
+  request_l2(line, part, write, uint32_t(access.cta.linear));
+}
+
 // A thread's 32-bit words of local memory lie 128 bytes apart, so that the lanes' words are
 // neighbours.
 void CountingObserver::local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset,
@@ -166,6 +181,7 @@ void CountingObserver::generic(const emu::Access& access) {
 
 uint32_t CountingObserver::access(const emu::Access& access) {
   const emu::AccessSite& a = access.site;
+  if (a.bulk && a.space == AccessSpace::global) bulk(access);
   if (a.async) return access.lanes;
   const bool regular = access.lanes == emu::kFullMask && a.form != emu::AddressForm::lanes;
   switch (a.space) {

@@ -43,6 +43,7 @@ class CountingObserver final : public emu::Observer {
               uint32_t lanes, bool regular, bool uniform, const emu::Access& access);
   void local(uint32_t site, const emu::AccessSite& a, const uint64_t* offset, uint32_t lanes);
   void generic(const emu::Access& access);
+  void bulk(const emu::Access& access);
   void spread(const emu::AccessRow& row, PatternTable& patterns);
   void spread_rows();
   void request_l2(uint64_t line, uint8_t sectors, bool write, uint32_t cta);
@@ -71,6 +72,7 @@ class CountingObserver final : public emu::Observer {
   std::vector<Load> loads_;
   std::vector<std::pair<uint32_t, uint32_t>> runs_;  // of one warp, in loads_
   uint32_t cta_ = 0;
+  uint64_t bulk_sector_ = ~uint64_t(0);  // the last one counted of bulk copies, and whether written
   std::vector<L2Request> l2_;
   uint64_t l2_read_ = 0, l2_written_ = 0;
 };

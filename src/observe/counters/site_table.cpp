@@ -98,7 +98,9 @@ bool has(const ptx::Instruction& in, std::string_view word) {
 
 // Hardware counts the global side of cp.async as a load; of its shared side there is no counter
 // here.
-bool is_async_copy(const ptx::Instruction& in) { return in.opcode == "cp" && has(in, "global"); }
+bool is_async_copy(const ptx::Instruction& in) {
+  return in.opcode == "cp" && has(in, "global") && !has(in, "bulk");
+}
 
 Traffic traffic_of(const ptx::Instruction& in, Category category) {
   if (is_async_copy(in)) return Traffic::global_load;
