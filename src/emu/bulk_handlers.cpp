@@ -56,12 +56,16 @@ class BulkCopy {
                     fmt::format("a bulk tensor copy at shared address {:#x}: it must be a multiple "
                                 "of {}",
                                 shared, align));
+    // Measured on an H200: both are illegal instructions.
     if (int64_t(coordinates[0]) * map.element_bytes % kPiece != 0)
       return misuse(
           FaultKind::illegal_instruction,
           fmt::format("a bulk tensor copy at coordinate {} of elements of {} bytes: a line of "
                       "the box must begin on a multiple of 16 bytes",
                       coordinates[0], map.element_bytes));
+    if (store_ && std::any_of(coordinates, coordinates + rank, [](int32_t c) { return c < 0; }))
+      return misuse(FaultKind::illegal_instruction,
+                    "a bulk tensor copy to global memory at a negative coordinate");
     const uint32_t line = map.box[0] * map.element_bytes;
     uint64_t lines = 1;
     for (uint32_t d = 1; d < rank && lines <= warp_->shared_bytes; ++d) lines *= map.box[d];

@@ -342,8 +342,16 @@ bool Cta::fault_deadlock(Worker& worker) {
   f.kind = FaultKind::deadlock;
   f.block = index;
   std::set<std::string> places;
-  for (uint32_t w = 0; w < warps.size(); ++w)
-    if (warps[w].state != WarpState::done) places.insert(describe(w));
+  std::set<uint32_t> sites;
+  for (uint32_t w = 0; w < warps.size(); ++w) {
+    const Warp& warp = warps[w];
+    if (warp.state == WarpState::done) continue;
+    places.insert(describe(w));
+    if (warp.path_count == 0) sites.insert((warp.pc - 1)->site);
+    for (uint32_t i = 0; i < warp.path_count; ++i)
+      if (warp.paths[i].state != PathState::ready) sites.insert((warp.paths[i].pc - 1)->site);
+  }
+  f.waiting.assign(sites.begin(), sites.end());
   f.message =
       "deadlock: every thread of the block that has not exited waits, and nothing can release "
       "them:";

@@ -70,6 +70,7 @@ struct Fault {
   std::string instruction;  // PTX text of the site
   uint64_t address = 0;
   std::array<uint32_t, 3> block{}, thread{};  // first lane at fault
+  std::vector<uint32_t> waiting;              // deadlock: where, as indices into Program::sites
 };
 
 class Kernel;  // a function of a loaded module

@@ -434,6 +434,11 @@ class Emitter {
     if (kind != AccessKind::atomic) {
       const Site& s = p_.sites[ir.site];
       site->used_bytes = s.function->instructions[s.instruction].used_bytes;
+      // Nor are those used whose register nobody reads.
+      for (uint32_t i = 0; i < ir.destinations; ++i)
+        if (uses_[ir.d[i]] == 0)
+          site->used_bytes &=
+              ~(((1u << element_bytes(ir.element)) - 1) << (i * element_bytes(ir.element)));
       site->unused = ir.unused;
       site->copied = d_.copied[size_t(&ir - d_.code.data())];
       for (const uint32_t value : site->copied)

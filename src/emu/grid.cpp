@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <map>
 
 namespace tw::emu {
@@ -130,31 +131,46 @@ void GridRunImpl::run_parallel() {
   device_.pool().run(extra, [&](uint32_t index) {
     Worker worker;
     prepare(worker, index);
-    Cta cta(state_);
-    {
-      std::lock_guard lock(running_mutex_);
-      running_.push_back(&cta);
-    }
-    for (;;) {
-      uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-      if (number >= ctas_ || state_.stop.load(std::memory_order_relaxed)) break;
-      cta.begin(number, worker);
-      CtaState s;
-      for (;;) {
-        s = cta.run(worker);
-        if (s != CtaState::yielded || state_.stop.load(std::memory_order_relaxed)) break;
+    // Mostly a CTA runs to its end. Those that may wait for one another (--fast) take turns.
+    const bool turns = state_.program->order_dependent;
+    std::deque<std::unique_ptr<Cta>> mine;
+    bool more = true, ended = false;
+    std::unique_ptr<Cta> spare = std::make_unique<Cta>(state_);
+    while (!ended && !state_.stop.load(std::memory_order_relaxed)) {
+      if (more && (mine.empty() || (turns && mine.size() < resident_limit_))) {
+        const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+        more = number < ctas_;
+        if (more) {
+          if (!spare) spare = std::make_unique<Cta>(state_);
+          spare->begin(number, worker);
+          std::lock_guard lock(running_mutex_);
+          running_.push_back(spare.get());
+          mine.push_back(std::move(spare));
+        }
+      }
+      if (mine.empty()) break;
+      Cta& cta = *mine.front();
+      const CtaState s = cta.run(worker);
+      if (s == CtaState::yielded) {
         if (cta.spins) cta.let_spinning_lanes_go();
         if (cta.lanes_wait() && cta.stuck()) {
           const bool impatient = cta.impatient();
           cta.spins = cta.let_lanes_go() && (impatient || cta.spins);
         }
+        mine.push_back(std::move(mine.front()));
+        mine.pop_front();
+        continue;
       }
       if (s == CtaState::faulted) record(worker);
-      if (s != CtaState::done) break;
-      progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
+      ended = s != CtaState::done;
+      if (s == CtaState::done) progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
+      std::lock_guard lock(running_mutex_);
+      std::erase(running_, &cta);
+      spare = std::move(mine.front());
+      mine.pop_front();
     }
     std::lock_guard lock(running_mutex_);
-    std::erase(running_, &cta);
+    for (const auto& cta : mine) std::erase(running_, cta.get());
   });
 }
 

@@ -219,6 +219,8 @@ Status Lowering::call(Instance& f, const ptx::Instruction& in) {
     target = definition;
   if (!target->has_body) {
     if (is_system_call(target->name)) return system_call(f, in, target->name, returns, arguments);
+    if (target->name.starts_with("__cudaCDP2") || target->name.starts_with("cudaLaunchDevice"))
+      return error_at(in, "launches from device code (dynamic parallelism) are not supported");
     return error_at(
         in,
         fmt::format("function '{}' has no body in this module and is not one the engine provides",

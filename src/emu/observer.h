@@ -162,6 +162,9 @@ class Observer {
                         const uint32_t* /*offset*/) {}
   virtual void fence(Cta&, Warp&, uint32_t /*site*/, uint8_t /*ordering*/, uint8_t /*scope*/,
                      uint32_t /*lanes*/) {}
+  // free() in device code of what its malloc() has not given out, or no longer: nothing is freed.
+  virtual void invalid_free(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lane*/,
+                            uint64_t /*address*/) {}
   // cp.async: lanes close the group of the copies they have started since the last one; wait for
   // all of their groups but the last `keep`.
   virtual void async_commit(Cta&, Warp&, uint32_t /*lanes*/) {}

@@ -10,6 +10,7 @@
 #include "emu/cta.h"
 #include "emu/machine_handlers.h"
 #include "emu/memory.h"
+#include "emu/observer.h"
 
 namespace tw::emu {
 namespace {
@@ -224,7 +225,13 @@ const Op* call_free(TW_HANDLER_ARGS) {
   const auto& o = *static_cast<const MachineOperands*>(op->extra);
   for_lanes(warp->active, [&](uint32_t lane) {
     uint64_t address = Thread{warp, lane}.parameter<uint64_t>(constant_source(o, frame, 0));
-    if (address != 0) (void)warp->cta->state.memory->free(address);
+    if (address == 0) return;
+    MemoryMap& memory = *warp->cta->state.memory;
+    const std::optional<Allocation> a = memory.find(address);
+    if (a && a->address == address && a->label == kHeapLabel)
+      (void)memory.free(address);
+    else if (warp->cta->observer != nullptr)
+      warp->cta->observer->invalid_free(*warp->cta, *warp, op->site, lane, address);
   });
   // Site caches may hold the bounds of what was freed.
   for (SiteCache& cache : warp->worker->sites) cache = SiteCache{1, 0, 0};

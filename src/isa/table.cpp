@@ -503,6 +503,12 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
+  if (instruction.spelling().find("cluster") != std::string::npos)
+    return Error{
+        fmt::format("instruction '{}' is not supported: clusters of more than one block are "
+                    "not",
+                    instruction.spelling()),
+        file, instruction.line, instruction.column};
   return Error{
       fmt::format("instruction '{}' is not supported in this form: docs/isa.md lists those "
                   "that are (manual: {})",

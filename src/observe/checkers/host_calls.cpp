@@ -174,6 +174,24 @@ void CheckSession::host_fault(uint64_t address, bool write, uint64_t instruction
   add(std::move(f));
 }
 
+void CheckSession::invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lane,
+                                uint64_t address) {
+  if (!(options_.tools & kMemcheck)) return;
+  const std::optional<emu::Allocation> a = cta.state.memory->find(address);
+  count("invalid-free", Severity::error, site, 0, 1, [&](Finding& f) {
+    f.message =
+        !a ? "free() of memory that has been freed already, or was never allocated"
+        : a->label == emu::kHeapLabel
+            ? fmt::format("free() of an address {} bytes into an allocation", address - a->address)
+            : "free() in device code of memory that the host allocated";
+    if (a) f.allocation = bytes_at(*a);
+    f.advice = "free once what malloc() or new of device code returned; the host frees its own";
+    f.where = fmt::format("{}, address {:#x}", thread_text(cta, warp.index * emu::kLanes + lane),
+                          address);
+    f.sites.push_back(place(site, "freed"));
+  });
+}
+
 // What ends a kernel without a finding of its own.
 void CheckSession::kernel_fault(const emu::Fault& fault) {
   const bool misuse =
@@ -184,10 +202,14 @@ void CheckSession::kernel_fault(const emu::Fault& fault) {
   if (misuse ? !(options_.tools & kSynccheck) : !(other && (options_.tools & kMemcheck))) return;
   count(misuse ? "invalid-sync" : "kernel-fault", Severity::error, 0, 2, 1, [&](Finding& f) {
     f.message = fault.message;
-    f.advice = misuse ? "initialise the mbarrier with the number of arrivals of a phase, and let "
-                        "exactly so many come, with the bytes that were announced"
-                      : "the kernel ends here, and every later CUDA call fails: look at what it "
-                        "complains of";
+    f.advice =
+        misuse ? "initialise the mbarrier with the number of arrivals of a phase, and let "
+                 "exactly so many come, with the bytes that were announced"
+        : fault.file.find("cooperative_groups") != std::string::npos && !now_->launch.cooperative
+            ? "groups of the whole grid want a cooperative launch: "
+              "cudaLaunchCooperativeKernel"
+            : "the kernel ends here, and every later CUDA call fails: look at what it "
+              "complains of";
     const emu::Dim3& g = now_->launch.grid;
     const auto& b = now_->program->block_shape;
     f.where = thread_text(

@@ -123,7 +123,12 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
                                ? int64_t(int32_t(uint32_t(address)))
                                : int64_t(address - limit);
       f.message =
-          past < 0
+          address < limit
+              ? fmt::format(
+                    "{} of {} bytes at offset {}, the last {} of them past the end of {} memory",
+                    verb(a.site.kind), bytes, address, address + bytes - limit,
+                    shared ? "shared" : "local")
+          : past < 0
               ? fmt::format("{} of {} bytes {} bytes before the start of {} memory",
                             verb(a.site.kind), bytes, -past, shared ? "shared" : "local")
               : fmt::format("{} of {} bytes at offset {}, {} of {} memory", verb(a.site.kind),
@@ -136,8 +141,12 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
                                   "memory as the kernel uses"
                                 : "correct the index, or make the array larger";
       } else {
-        f.allocation = fmt::format("the thread has {} bytes of local memory", limit);
-        f.advice = "correct the index, or make the array larger";
+        const bool stack = now_->program->has_subroutines;
+        f.allocation = fmt::format("the thread has {} bytes of local memory{}", limit,
+                                   stack ? ", the stack of its recursive calls included" : "");
+        f.advice = stack ? "end the recursion earlier, or give threads more stack: "
+                           "cudaDeviceSetLimit(cudaLimitStackSize, ...)"
+                         : "correct the index, or make the array larger";
       }
       fill(f);
     });
@@ -192,6 +201,19 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
       f.advice =
           "give the kernel a pointer from cudaMalloc, cudaMallocManaged or cudaMallocHost, and "
           "copy the data";
+      fill(f);
+    });
+    return;
+  }
+  constexpr uint64_t kNullPage = 1 << 16;  // also elements of an array that is not there
+  if (address < kNullPage) {
+    count("oob-global", Severity::error, site, 2, 1, [&](Finding& f) {
+      f.message = fmt::format("{} of {} bytes through a null pointer", verb(a.site.kind), bytes);
+      f.allocation = "there is no allocation";
+      f.advice =
+          "look for where the pointer is set: an allocation that failed, a copy that is missing, "
+          "an "
+          "argument that was forgotten";
       fill(f);
     });
     return;

@@ -212,6 +212,10 @@ class CheckSession::Bound final : public emu::Observer {
   void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
     enter().async_commit(cta, warp, lanes);
   }
+  void invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lane,
+                    uint64_t address) override {
+    enter().invalid_free(cta, warp, site, lane, address);
+  }
   void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) override {
     enter().async_wait(cta, warp, lanes, keep);
   }
@@ -291,7 +295,9 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
   kernel_fault(fault);
   if (fault.kind == emu::FaultKind::deadlock && (options_.tools & kSynccheck)) {
     count("deadlock", Severity::error, 0, 1, 1, [&](Finding& f) {
-      f.message = fault.message.substr(0, fault.message.find(':', fault.message.find(':') + 1));
+      // Between "deadlock: ", which the kind says, and the places, which follow as sites.
+      const size_t begin = fault.message.find(": ") + 2;
+      f.message = fault.message.substr(begin, fault.message.find(':', begin) - begin);
       f.advice =
           "every thread that has not exited must reach the barrier, and every lane that a mask "
           "names must reach the same instruction";
@@ -299,16 +305,7 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
       f.where = thread_text(
           *now_, fault.block[0] + uint64_t(g.x) * (fault.block[1] + uint64_t(g.y) * fault.block[2]),
           0);
-      // Every place where somebody waits.
-      std::set<uint32_t> sites;
-      for (const auto& [cta, c] : ctas_) {
-        if (numbers_[c->number].launch != state) continue;
-        for (const BarrierPhase& b : c->barriers)
-          if (b.waiting_threads != 0) sites.insert(b.site);
-        for (const Waiting& w : c->waiting)
-          if (w.members != 0) sites.insert(w.site);
-      }
-      for (uint32_t site : sites) f.sites.push_back(place(site, "waits"));
+      for (const uint32_t site : fault.waiting) f.sites.push_back(place(site, "waits"));
     });
   }
   for (auto c = ctas_.begin(); c != ctas_.end();) {

@@ -132,6 +132,7 @@ class CheckSession final : public emu::ObserverSource {
                 uint32_t lanes, const uint32_t* offset);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
+  void invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lane, uint64_t address);
   void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
   void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep);
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "observe/checkers/session.h"
 
@@ -169,7 +171,17 @@ void CheckSession::report_pairs(const StreamOperation& first, const StreamOperat
         pairs.push_back({&a, &b, offset});
     }
   if (talk) return;
-  for (const Pair& p : pairs) report_pair(first, *p.a, second, *p.b, p.offset);
+  // Once for each pair of lines: an unrolled loop has several instructions of one.
+  const auto line_of = [](const StreamOperation& o, const Touched& t) {
+    if (!o.launch) return std::pair<std::string, uint32_t>();
+    const emu::SitePlace at = emu::place_of(*o.launch->program, t.site);
+    return std::pair(at.file, at.line);
+  };
+  using Line = std::pair<std::string, uint32_t>;
+  std::set<std::tuple<Line, AccessKind, Line, AccessKind>> seen;
+  for (const Pair& p : pairs)
+    if (seen.insert({line_of(first, *p.a), p.a->kind, line_of(second, *p.b), p.b->kind}).second)
+      report_pair(first, *p.a, second, *p.b, p.offset);
 }
 
 void CheckSession::report_pair(const StreamOperation& first, const Touched& a,

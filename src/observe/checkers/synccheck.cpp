@@ -178,9 +178,12 @@ void CheckSession::named_lanes(emu::Cta& cta, emu::Warp& warp, uint32_t site, ui
     }
   }
   Waiting& w = s.waiting[warp.index];
-  if (w.members != 0 && (w.members & lanes) != 0 && w.site != site && w.members != members)
+  // Threads may meet at __syncwarp()s in several places; other operations are one instruction.
+  if (w.members != 0 && (w.members & lanes) != 0 && w.site != site &&
+      (w.members != members || !w.sync || !sync))
     leaves_others_waiting(cta, warp, site, lanes, "execute another warp operation");
-  if (w.members != members || w.sync != sync) w = {site, members, 0, sync};
+  if (w.members != members || w.sync != sync || (!sync && w.site != site))
+    w = {site, members, 0, sync};
   w.arrived |= lanes;
   if ((w.members & ~(w.arrived | warp.exited)) != 0) return;
   const uint32_t together = w.arrived & w.members;

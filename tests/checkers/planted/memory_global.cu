@@ -1,5 +1,9 @@
 // Global memory: accesses out of bounds, misaligned, to freed memory.
 //
+// expect: nothing_there: error oob-global @nothing_there
+// expect: free_twice: error invalid-free @free_twice
+// expect: free_inside: error invalid-free @free_inside
+// expect: free_of_host: error invalid-free @free_of_host
 // expect: rows: error oob-global @last_row allocated=@rows_in
 // expect: rows: error oob-global @last_row_store allocated=@rows_out
 // expect: previous: error oob-global @before
@@ -160,6 +164,37 @@ void given_again_case() {
   cudaFree(second);
 }
 
+// An allocation that has failed, and nobody has looked.
+__global__ void nothing_there(float* values, int n) {
+  if (threadIdx.x < n) values[threadIdx.x] = 1;  // @nothing_there
+}
+void nothing_there_case() { nothing_there<<<1, 64>>>(BUG(nullptr, device_array<float>(64)), 64); }
+
+// A list that device code takes down twice, from within, and with what the host owns.
+__global__ void free_twice(int* out) {
+  int* const own = new int[4];
+  own[3] = threadIdx.x;
+  out[threadIdx.x] = own[3];
+  delete[] own;
+  BUG(delete[] own, );  // @free_twice
+}
+void free_twice_case() { free_twice<<<1, 2>>>(device_array<int>(2)); }
+__global__ void free_inside(int* out) {
+  int* const own = static_cast<int*>(malloc(4 * sizeof(int)));
+  own[1] = out[0];
+  out[1] = own[1];
+  free(own + BUG(1, 0));  // @free_inside
+}
+void free_inside_case() { free_inside<<<1, 1>>>(device_array<int>(2)); }
+__global__ void free_of_host(int* out) {
+  int* const own = static_cast<int*>(malloc(sizeof(int)));
+  *own = out[0];
+  out[1] = *own;
+  BUG(free(out), );  // @free_of_host
+  free(own);
+}
+void free_of_host_case() { free_of_host<<<1, 1>>>(device_array<int>(2)); }
+
 int program(const char* only) {
   return run_cases({{"rows", rows_case},
                     {"previous", previous_case},
@@ -173,7 +208,11 @@ int program(const char* only) {
                     {"double_buffer", double_buffer_case},
                     {"bins", bins_case},
                     {"given_again", given_again_case},
-                    {"freed_async", freed_async_case}},
+                    {"freed_async", freed_async_case},
+                    {"nothing_there", nothing_there_case},
+                    {"free_twice", free_twice_case},
+                    {"free_inside", free_inside_case},
+                    {"free_of_host", free_of_host_case}},
                    only);
 }
 

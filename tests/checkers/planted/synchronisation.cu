@@ -18,6 +18,8 @@
 // expect: crossed: error deadlock @first_wait @second_wait
 // expect: no_producer: error deadlock @no_producer
 // expect: uneven_steps: error deadlock @uneven_steps
+// expect: branch_mask: error invalid-sync @in_branch @ballot
+// expect: branch_mask: error deadlock @in_branch @ballot
 #include "planted.h"
 
 namespace PLANTED {
@@ -184,6 +186,15 @@ __global__ void uneven_steps(int* out, int steps) {
 }
 void uneven_steps_case() { uneven_steps<<<1, 64>>>(device_array<int>(512), 3); }
 
+// A mask of all lanes where only some are.
+__global__ void branch_mask(int* out) {
+  int v = threadIdx.x;
+  const unsigned some = __ballot_sync(~0u, v % 3 == 0);
+  if (v % 3 == 0) v += __shfl_sync(BUG(~0u, some), v, 0);  // @in_branch
+  out[threadIdx.x] = __ballot_sync(~0u, v & 1);            // @ballot
+}
+void branch_mask_case() { branch_mask<<<1, 32>>>(device_array<int>(32)); }
+
 int program(const char* only) {
   return run_cases({{"part_of_a_warp", part_of_a_warp_case},
                     {"early_return", early_return_case},
@@ -199,7 +210,8 @@ int program(const char* only) {
                     {"too_few", too_few_case},
                     {"crossed", crossed_case},
                     {"no_producer", no_producer_case},
-                    {"uneven_steps", uneven_steps_case}},
+                    {"uneven_steps", uneven_steps_case},
+                    {"branch_mask", branch_mask_case}},
                    only);
 }
 

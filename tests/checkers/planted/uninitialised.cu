@@ -1,6 +1,8 @@
 // Reads of memory that nobody wrote: global, shared and local.
 //
 // expect: accumulate: error uninit-global @accumulate
+// not-G: component
+// expect: component: error uninit-shared @component
 // expect: half_copied: error uninit-global @half_copied allocated=@half_allocated
 // expect: bytes: error uninit-global @bytes
 // expect: gap: error uninit-global @gap
@@ -219,6 +221,17 @@ void particles_case() {
   weigh<<<1, 64>>>(p, device_array<double>(64));
 }
 
+// A vector load brings a component that nobody has written, nor uses.
+__global__ void component(float* out, int n) {
+  __shared__ float4 tile[64];
+  const int t = threadIdx.x;
+  tile[t].x = t, tile[t].y = 2 * t, tile[t].z = 3 * t;
+  __syncthreads();
+  const float4 v = tile[n - 1 - t];  // @component
+  out[t] = v.x + v.y * 2 + BUG(v.w, v.z) * 3;
+}
+void component_case() { component<<<1, 64>>>(device_array<float>(64), 64); }
+
 int program(const char* only) {
   return run_cases({{"accumulate", accumulate_case},
                     {"half_copied", half_copied_case},
@@ -234,7 +247,8 @@ int program(const char* only) {
                     {"switched", switched_case},
                     {"by_value", by_value_case},
                     {"bit_fields", bit_fields_case},
-                    {"particles", particles_case}},
+                    {"particles", particles_case},
+                    {"component", component_case}},
                    only);
 }
 

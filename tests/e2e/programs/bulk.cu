@@ -12,17 +12,20 @@
 __device__ uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 __device__ void expect(uint32_t barrier, uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
 }
 __device__ void wait(uint32_t barrier, uint32_t parity) {
   asm volatile(
-      "{ .reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again; }" ::"r"(barrier),
+      "{ .reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done "
+      "bra again; }" ::"r"(barrier),
       "r"(parity)
       : "memory");
 }
 __device__ void init(uint64_t* barrier) {
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
+                 : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
@@ -38,16 +41,19 @@ __global__ void run_of_bytes(const unsigned char* in, unsigned char* out, int by
     const int part = min(1024, bytes - at);
     if (threadIdx.x == 0) {
       expect(b, part);
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                   "l"(in + at), "r"(part), "r"(b)
-                   : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+          "[%3];" ::"r"(to),
+          "l"(in + at), "r"(part), "r"(b)
+          : "memory");
     }
     wait(b, phase & 1);
     for (int i = threadIdx.x; i < part; i += blockDim.x) tile[i] += 1;
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     if (threadIdx.x == 0) {
-      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + at), "r"(to), "r"(part)
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + at),
+                   "r"(to), "r"(part)
                    : "memory");
       asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" ::: "memory");
     }
@@ -63,30 +69,43 @@ constexpr int kRoom = 8192;
 
 template <int kRank>
 __device__ void load_box(uint32_t to, const CUtensorMap* map, Corner at, uint32_t barrier) {
-#define TW_LOAD(rank, list, ...)                                                                               \
-  asm volatile("cp.async.bulk.tensor." rank ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], " \
-               "[%1, " list "], [%2];" ::"r"(to), "l"(map), "r"(barrier), __VA_ARGS__ : "memory")
+#define TW_LOAD(rank, list, ...)                                                  \
+  asm volatile("cp.async.bulk.tensor." rank                                       \
+               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], " \
+               "[%1, " list "], [%2];" ::"r"(to),                                 \
+               "l"(map), "r"(barrier), __VA_ARGS__                                \
+               : "memory")
   if constexpr (kRank == 1) TW_LOAD("1d", "{%3}", "r"(at.c[0]));
   if constexpr (kRank == 2) TW_LOAD("2d", "{%3, %4}", "r"(at.c[0]), "r"(at.c[1]));
   if constexpr (kRank == 3) TW_LOAD("3d", "{%3, %4, %5}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]));
-  if constexpr (kRank == 4) TW_LOAD("4d", "{%3, %4, %5, %6}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]));
+  if constexpr (kRank == 4)
+    TW_LOAD("4d", "{%3, %4, %5, %6}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]));
   if constexpr (kRank == 5)
-    TW_LOAD("5d", "{%3, %4, %5, %6, %7}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]), "r"(at.c[4]));
+    TW_LOAD("5d", "{%3, %4, %5, %6, %7}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]),
+            "r"(at.c[4]));
 }
 template <int kRank> __device__ void store_box(const CUtensorMap* map, Corner at, uint32_t from) {
-#define TW_STORE(rank, list, ...) \
-  asm volatile("cp.async.bulk.tensor." rank ".global.shared::cta.tile.bulk_group [%0, " list "], [%1];" ::"l"(map), "r"(from), __VA_ARGS__ : "memory")
+#define TW_STORE(rank, list, ...)                                                            \
+  asm volatile("cp.async.bulk.tensor." rank ".global.shared::cta.tile.bulk_group [%0, " list \
+               "], [%1];" ::"l"(map),                                                        \
+               "r"(from), __VA_ARGS__                                                        \
+               : "memory")
   if constexpr (kRank == 1) TW_STORE("1d", "{%2}", "r"(at.c[0]));
   if constexpr (kRank == 2) TW_STORE("2d", "{%2, %3}", "r"(at.c[0]), "r"(at.c[1]));
-  if constexpr (kRank == 3) TW_STORE("3d", "{%2, %3, %4}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]));
-  if constexpr (kRank == 4) TW_STORE("4d", "{%2, %3, %4, %5}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]));
+  if constexpr (kRank == 3)
+    TW_STORE("3d", "{%2, %3, %4}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]));
+  if constexpr (kRank == 4)
+    TW_STORE("4d", "{%2, %3, %4, %5}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]));
   if constexpr (kRank == 5)
-    TW_STORE("5d", "{%2, %3, %4, %5, %6}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]), "r"(at.c[4]));
+    TW_STORE("5d", "{%2, %3, %4, %5, %6}", "r"(at.c[0]), "r"(at.c[1]), "r"(at.c[2]), "r"(at.c[3]),
+             "r"(at.c[4]));
 }
 
-// The box as it lies in shared memory, to `seen`; then from there into another tensor.
+// The box as it lies in shared memory, to `seen`; then from there into another tensor, but where a coordinate is
+// negative: hardware stores no such box.
 template <int kRank>
-__global__ void box(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to, Corner at, int bytes,
+__global__ void box(const __grid_constant__ CUtensorMap from,
+                    const __grid_constant__ CUtensorMap to, Corner at, int bytes,
                     unsigned char* seen) {
   __shared__ __align__(1024) unsigned char tile[kRoom];
   __shared__ uint64_t barrier;
@@ -98,15 +117,18 @@ __global__ void box(const __grid_constant__ CUtensorMap from, const __grid_const
   wait(shared_address(&barrier), 0);
   for (int i = threadIdx.x; i < bytes; i += blockDim.x) seen[i] = tile[i];
   __syncthreads();
-  if (threadIdx.x == 0) {
+  bool negative = false;
+  for (int d = 0; d < kRank; ++d) negative = negative || at.c[d] < 0;
+  if (threadIdx.x == 0 && !negative) {
     store_box<kRank>(&to, at, shared_address(tile));
     asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
   }
 }
 
-using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                            const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
+                            CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                            CUtensorMapFloatOOBfill);
 Encode encode = nullptr;
 
 struct Tensor {
@@ -119,12 +141,13 @@ struct Tensor {
 
   CUresult map(CUtensorMap* out, void* data) const {
     const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-    return encode(out, type, rank, data, size, stride, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return encode(out, type, rank, data, size, stride, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   }
 };
 
-template <int kRank> void boxes(const char* name, const Tensor& t, const std::vector<Corner>& corners) {
+template <int kRank>
+void boxes(const char* name, const Tensor& t, const std::vector<Corner>& corners) {
   size_t bytes = t.size[0] * t.element, box_bytes = t.element;
   for (int d = 1; d < kRank; ++d) bytes = t.stride[d - 1] * t.size[d];
   for (int d = 0; d < kRank; ++d) box_bytes *= t.box[d];
@@ -134,7 +157,8 @@ template <int kRank> void boxes(const char* name, const Tensor& t, const std::ve
   cudaMalloc(&from, bytes), cudaMalloc(&to, bytes), cudaMalloc(&seen, kRoom);
   cudaMemcpy(from, in.data(), bytes, cudaMemcpyHostToDevice);
   CUtensorMap map_from, map_to;
-  if (t.map(&map_from, from) != CUDA_SUCCESS || t.map(&map_to, to) != CUDA_SUCCESS || box_bytes > kRoom) {
+  if (t.map(&map_from, from) != CUDA_SUCCESS || t.map(&map_to, to) != CUDA_SUCCESS ||
+      box_bytes > kRoom) {
     printf("%s: no map\n", name);
     return;
   }
@@ -146,6 +170,8 @@ template <int kRank> void boxes(const char* name, const Tensor& t, const std::ve
     std::vector<unsigned char> got(box_bytes), stored(bytes), want(box_bytes), want_stored(bytes);
     cudaMemcpy(got.data(), seen, box_bytes, cudaMemcpyDeviceToHost);
     cudaMemcpy(stored.data(), to, bytes, cudaMemcpyDeviceToHost);
+    bool negative = false;
+    for (int d = 0; d < kRank; ++d) negative = negative || at.c[d] < 0;
     for (size_t e = 0; e < box_bytes / t.element; ++e) {
       size_t rest = e, offset = 0;
       bool inside = true;
@@ -158,14 +184,14 @@ template <int kRank> void boxes(const char* name, const Tensor& t, const std::ve
       for (int b = 0; b < t.element; ++b) {
         const size_t linear = e * t.element + b, place = linear ^ ((linear >> 7 & (span - 1)) << 4);
         want[place] = inside ? in[offset + b] : 0;
-        if (inside) want_stored[offset + b] = in[offset + b];
+        if (inside && !negative) want_stored[offset + b] = in[offset + b];
       }
     }
     wrong_seen += got != want;
     wrong_stored += stored != want_stored;
   }
-  printf("%-34s %zu boxes: %d loaded wrong, %d stored wrong (%s)\n", name, corners.size(), wrong_seen, wrong_stored,
-         cudaGetErrorString(cudaDeviceSynchronize()));
+  printf("%-34s %zu boxes: %d loaded wrong, %d stored wrong (%s)\n", name, corners.size(),
+         wrong_seen, wrong_stored, cudaGetErrorString(cudaDeviceSynchronize()));
   cudaFree(from), cudaFree(to), cudaFree(seen);
 }
 
@@ -173,7 +199,8 @@ void refusals() {
   alignas(64) CUtensorMap map;
   void* data = nullptr;
   cudaMalloc(&data, 1 << 20);
-  const Tensor good{CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, 2, {64, 64}, {128}, {64, 8}, CU_TENSOR_MAP_SWIZZLE_128B};
+  const Tensor good{CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, 2, {64, 64}, {128}, {64, 8},
+                    CU_TENSOR_MAP_SWIZZLE_128B};
   auto say = [&](const char* what, auto change, int shift = 0) {
     Tensor t = good;
     change(t);
@@ -227,23 +254,76 @@ int main() {
   }
   cudaDriverEntryPointQueryResult found{};
   void* entry = nullptr;
-  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
+                                   &found);
   if (entry == nullptr || found != cudaDriverEntryPointSuccess) return 1;
   encode = reinterpret_cast<Encode>(entry);
-  boxes<1>("1d, floats", {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, 1, {1001}, {}, {64}, CU_TENSOR_MAP_SWIZZLE_NONE},
+  boxes<1>("1d, floats",
+           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, 1, {1001}, {}, {64}, CU_TENSOR_MAP_SWIZZLE_NONE},
            {{{0}}, {{960}}, {{-4}}, {{1000}}, {{2000}}});
-  const std::vector<Corner> corners = {{{0, 0}}, {{8, 4}}, {{-8, -3}}, {{72, 60}}, {{-64, 0}}, {{104, 100}}, {{32, -7}}};
-  boxes<2>("2d, halves", {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {64, 16}, CU_TENSOR_MAP_SWIZZLE_NONE}, corners);
-  boxes<2>("2d, halves, swizzle of 128 bytes", {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {64, 16}, CU_TENSOR_MAP_SWIZZLE_128B}, corners);
-  boxes<2>("2d, halves, swizzle of 64 bytes", {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {32, 16}, CU_TENSOR_MAP_SWIZZLE_64B}, corners);
-  boxes<2>("2d, halves, swizzle of 32 bytes", {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {16, 16}, CU_TENSOR_MAP_SWIZZLE_32B}, corners);
-  boxes<2>("2d, bytes, swizzle of 128 bytes", {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, 2, {200, 40}, {208}, {128, 24}, CU_TENSOR_MAP_SWIZZLE_128B},
+  const std::vector<Corner> corners = {{{0, 0}},   {{8, 4}},     {{-8, -3}}, {{72, 60}},
+                                       {{-64, 0}}, {{104, 100}}, {{32, -7}}};
+  boxes<2>("2d, halves",
+           {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            2,
+            2,
+            {77, 65},
+            {160},
+            {64, 16},
+            CU_TENSOR_MAP_SWIZZLE_NONE},
+           corners);
+  boxes<2>("2d, halves, swizzle of 128 bytes",
+           {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            2,
+            2,
+            {77, 65},
+            {160},
+            {64, 16},
+            CU_TENSOR_MAP_SWIZZLE_128B},
+           corners);
+  boxes<2>(
+      "2d, halves, swizzle of 64 bytes",
+      {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {32, 16}, CU_TENSOR_MAP_SWIZZLE_64B},
+      corners);
+  boxes<2>(
+      "2d, halves, swizzle of 32 bytes",
+      {CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, 2, {77, 65}, {160}, {16, 16}, CU_TENSOR_MAP_SWIZZLE_32B},
+      corners);
+  boxes<2>("2d, bytes, swizzle of 128 bytes",
+           {CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            1,
+            2,
+            {200, 40},
+            {208},
+            {128, 24},
+            CU_TENSOR_MAP_SWIZZLE_128B},
            {{{0, 0}}, {{96, 30}}, {{-16, -1}}, {{16, 7}}});
-  boxes<3>("3d, bf16, swizzle of 128 bytes", {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, 3, {77, 9, 5}, {160, 1600}, {64, 4, 3}, CU_TENSOR_MAP_SWIZZLE_128B},
+  boxes<3>("3d, bf16, swizzle of 128 bytes",
+           {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+            2,
+            3,
+            {77, 9, 5},
+            {160, 1600},
+            {64, 4, 3},
+            CU_TENSOR_MAP_SWIZZLE_128B},
            {{{0, 0, 0}}, {{40, 7, 4}}, {{-8, -2, -2}}, {{0, 8, 1}}});
-  boxes<4>("4d, doubles", {CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8, 4, {10, 4, 3, 3}, {96, 384, 1152}, {4, 2, 2, 2}, CU_TENSOR_MAP_SWIZZLE_NONE},
+  boxes<4>("4d, doubles",
+           {CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+            8,
+            4,
+            {10, 4, 3, 3},
+            {96, 384, 1152},
+            {4, 2, 2, 2},
+            CU_TENSOR_MAP_SWIZZLE_NONE},
            {{{0, 0, 0, 0}}, {{8, 3, 2, 2}}, {{-2, -1, -1, -1}}, {{6, 1, 1, 0}}});
-  boxes<5>("5d, words", {CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, 5, {9, 4, 3, 3, 2}, {48, 192, 576, 1728}, {8, 2, 2, 2, 2}, CU_TENSOR_MAP_SWIZZLE_NONE},
+  boxes<5>("5d, words",
+           {CU_TENSOR_MAP_DATA_TYPE_UINT32,
+            4,
+            5,
+            {9, 4, 3, 3, 2},
+            {48, 192, 576, 1728},
+            {8, 2, 2, 2, 2},
+            CU_TENSOR_MAP_SWIZZLE_NONE},
            {{{0, 0, 0, 0, 0}}, {{4, 3, 2, 2, 1}}, {{-4, -1, -1, -1, -1}}, {{8, 1, 1, 0, 1}}});
   refusals();
   std::vector<int> in(256), out(256);

@@ -13,9 +13,9 @@ constexpr int kRows = 64, kColumns = 24, kRoom = 16384;  // bytes of shared memo
 enum Type { kHalf, kHalfToHalf, kBfloat, kTf32, kE4m3E5m2, kS8U8, kBit };
 struct Variant {
   Type type;
-  int pieces;             // of 16 bytes in a line of the swizzle: 1 (none), 2, 4, 8
+  int pieces;               // of 16 bytes in a line of the swizzle: 1 (none), 2, 4, 8
   bool across_a, across_b;  // M-major A, N-major B
-  bool registers;         // A comes in registers
+  bool registers;           // A comes in registers
   bool accumulate;
   int scale_a = 1, scale_b = 1;
   int offset = 0;  // of the factors in their swizzle's line, bytes of k
@@ -43,28 +43,38 @@ __device__ int place(const Variant& v, bool across, int row, int k, int at) {
 
 __device__ uint64_t descriptor(const Variant& v, bool across, uint32_t address) {
   const int line = 16 * v.pieces;
-  uint64_t leading = 1, stride = 8 * line, mode = v.pieces == 1 ? 0 : v.pieces == 8 ? 1 : v.pieces == 4 ? 2 : 3;
+  uint64_t leading = 1, stride = 8 * line,
+           mode = v.pieces == 1   ? 0
+                  : v.pieces == 8 ? 1
+                  : v.pieces == 4 ? 2
+                                  : 3;
   if (v.pieces == 1)
     leading = 128, stride = across ? 512 : 256;
   else if (across)
     leading = 2048;
   address += v.offset + 128 * v.lines;
-  return mode << 62 | uint64_t(v.lines) << 49 | (stride >> 4) << 32 | (leading >> 4) << 16 | (address & 0x3ffff) >> 4;
+  return mode << 62 | uint64_t(v.lines) << 49 | (stride >> 4) << 32 | (leading >> 4) << 16 |
+         (address & 0x3ffff) >> 4;
 }
 
 #define TW_D "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11}"
-#define TW_OUT(c) c(d[0]), c(d[1]), c(d[2]), c(d[3]), c(d[4]), c(d[5]), c(d[6]), c(d[7]), c(d[8]), c(d[9]), c(d[10]), c(d[11])
+#define TW_OUT(c)                                                                           \
+  c(d[0]), c(d[1]), c(d[2]), c(d[3]), c(d[4]), c(d[5]), c(d[6]), c(d[7]), c(d[8]), c(d[9]), \
+      c(d[10]), c(d[11])
 #define TW_FLOATS(x) "+f"(x)
 #define TW_WORDS(x) "+r"(x)
-#define TW_SHARED(shape, out, scales, ...)                                                              \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %14, 0;\nwgmma.mma_async.sync.aligned." shape " " TW_D   \
-               ", %12, %13, p" scales "; }" : out : "l"(a), "l"(b), "r"(accumulate) __VA_ARGS__)
+#define TW_SHARED(shape, out, scales, ...)                                                   \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %14, 0;\nwgmma.mma_async.sync.aligned." shape \
+               " " TW_D ", %12, %13, p" scales "; }"                                         \
+               : out                                                                         \
+               : "l"(a), "l"(b), "r"(accumulate)__VA_ARGS__)
 #define TW_TURNS , "n"(kScaleA), "n"(kScaleB), "n"(kAcrossA), "n"(kAcrossB)
 #define TW_SCALES , "n"(kScaleA), "n"(kScaleB)
-#define TW_REGISTERS(shape, scales, ...)                                                                \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %17, 0;\nwgmma.mma_async.sync.aligned." shape " " TW_D   \
-               ", {%12,%13,%14,%15}, %16, p" scales "; }"                                              \
-               : TW_OUT(TW_FLOATS) : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "l"(b), "r"(accumulate) __VA_ARGS__)
+#define TW_REGISTERS(shape, scales, ...)                                                     \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %17, 0;\nwgmma.mma_async.sync.aligned." shape \
+               " " TW_D ", {%12,%13,%14,%15}, %16, p" scales "; }"                           \
+               : TW_OUT(TW_FLOATS)                                                           \
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "l"(b), "r"(accumulate)__VA_ARGS__)
 
 template <Type kType, bool kAcrossA, bool kAcrossB, int kScaleA, int kScaleB>
 __global__ void product(Variant v, const uint8_t* factor_a, const uint8_t* factor_b, float* out) {
@@ -79,7 +89,8 @@ __global__ void product(Variant v, const uint8_t* factor_a, const uint8_t* facto
     shared[(second ? kRoom : 0) + to] = second ? factor_b[j] : factor_a[j];
   }
   float d[12];
-  for (int i = 0; i < 12; ++i) d[i] = kType == kS8U8 || kType == kBit ? __int_as_float(i) : float(i);
+  for (int i = 0; i < 12; ++i)
+    d[i] = kType == kS8U8 || kType == kBit ? __int_as_float(i) : float(i);
   if (kType == kHalfToHalf)
     for (int i = 0; i < 6; ++i) d[i] = __uint_as_float(0x3c004000 + 0x10001 * 0);  // halves 2, 1
   const uint32_t base = uint32_t(__cvta_generic_to_shared(shared));
@@ -95,7 +106,8 @@ __global__ void product(Variant v, const uint8_t* factor_a, const uint8_t* facto
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   if constexpr (kType == kBfloat) {
     if (v.registers)
-      TW_REGISTERS("m64n24k16.f32.bf16.bf16", ", %18, %19, %20", , "n"(kScaleA), "n"(kScaleB), "n"(kAcrossB));
+      TW_REGISTERS("m64n24k16.f32.bf16.bf16", ", %18, %19, %20", , "n"(kScaleA), "n"(kScaleB),
+                   "n"(kAcrossB));
     else
       TW_SHARED("m64n24k16.f32.bf16.bf16", TW_OUT(TW_FLOATS), ", %15, %16, %17, %18", TW_TURNS);
   } else if constexpr (kType == kHalf) {
@@ -103,10 +115,11 @@ __global__ void product(Variant v, const uint8_t* factor_a, const uint8_t* facto
   } else if constexpr (kType == kHalfToHalf) {
     uint32_t h[6];
     for (int i = 0; i < 6; ++i) h[i] = __float_as_uint(d[i]);
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %8, 0;\nwgmma.mma_async.sync.aligned.m64n24k16.f16.f16.f16 "
-                 "{%0,%1,%2,%3,%4,%5}, %6, %7, p, 1, 1, %9, %10; }"
-                 : "+r"(h[0]), "+r"(h[1]), "+r"(h[2]), "+r"(h[3]), "+r"(h[4]), "+r"(h[5])
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(kAcrossA), "n"(kAcrossB));
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %8, 0;\nwgmma.mma_async.sync.aligned.m64n24k16.f16.f16.f16 "
+        "{%0,%1,%2,%3,%4,%5}, %6, %7, p, 1, 1, %9, %10; }"
+        : "+r"(h[0]), "+r"(h[1]), "+r"(h[2]), "+r"(h[3]), "+r"(h[4]), "+r"(h[5])
+        : "l"(a), "l"(b), "r"(accumulate), "n"(kAcrossA), "n"(kAcrossB));
     asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
     for (int i = 0; i < 6; ++i) {
       asm volatile("" : "+r"(h[i])::"memory");
@@ -132,14 +145,16 @@ __global__ void product(Variant v, const uint8_t* factor_a, const uint8_t* facto
     for (int i = 0; i < 12; ++i) asm volatile("" : "+r"(w[i])::"memory");
     for (int q = 0; q < 3; ++q)
       for (int i = 0; i < 4; ++i)
-        out[(16 * warp + lane / 4 + i / 2 * 8) * kColumns + 8 * q + lane % 4 * 2 + i % 2] = float(int(w[4 * q + i]));
+        out[(16 * warp + lane / 4 + i / 2 * 8) * kColumns + 8 * q + lane % 4 * 2 + i % 2] =
+            float(int(w[4 * q + i]));
     return;
   }
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
   for (int i = 0; i < 12; ++i) asm volatile("" : "+f"(d[i])::"memory");
   for (int q = 0; q < 3; ++q)
     for (int i = 0; i < 4; ++i)
-      out[(16 * warp + lane / 4 + i / 2 * 8) * kColumns + 8 * q + lane % 4 * 2 + i % 2] = d[4 * q + i];
+      out[(16 * warp + lane / 4 + i / 2 * 8) * kColumns + 8 * q + lane % 4 * 2 + i % 2] =
+          d[4 * q + i];
 }
 
 // The byte, or bytes, of a small number; and the number.
@@ -167,9 +182,12 @@ void put(Type t, bool second, uint8_t* row, int k, int value) {
   }
 }
 
-template <Type kType, bool kAcrossA = false, bool kAcrossB = false, int kScaleA = 1, int kScaleB = 1>
-void run(const char* name, int pieces, bool registers = false, bool accumulate = true, int offset = 0, int lines = 0) {
-  const Variant v{kType, pieces, kAcrossA, kAcrossB, registers, accumulate, kScaleA, kScaleB, offset, lines};
+template <Type kType, bool kAcrossA = false, bool kAcrossB = false, int kScaleA = 1,
+          int kScaleB = 1>
+void run(const char* name, int pieces, bool registers = false, bool accumulate = true,
+         int offset = 0, int lines = 0) {
+  const Variant v{kType,      pieces,  kAcrossA, kAcrossB, registers,
+                  accumulate, kScaleA, kScaleB,  offset,   lines};
   constexpr int kDepth = depth(kType);
   std::vector<uint8_t> a(kRows * 32), b(kColumns * 32);
   std::vector<int> number_a(kRows * kDepth), number_b(kColumns * kDepth);
@@ -179,7 +197,9 @@ void run(const char* name, int pieces, bool registers = false, bool accumulate =
       for (int k = 0; k < kDepth; ++k) {
         seed = seed * 1664525 + 1013904223;
         const int random = int(seed >> 20);
-        const int value = kType == kBit ? random & 1 : kType == kS8U8 ? (second ? random & 255 : (random & 255) - 128) : random % 8 - 4;
+        const int value = kType == kBit    ? random & 1
+                          : kType == kS8U8 ? (second ? random & 255 : (random & 255) - 128)
+                                           : random % 8 - 4;
         numbers[row * kDepth + k] = value;
         put(kType, second, &bytes[row * 32], k, value);
       }
@@ -191,7 +211,8 @@ void run(const char* name, int pieces, bool registers = false, bool accumulate =
   cudaMalloc(&out, kRows * kColumns * sizeof(float));
   cudaMemcpy(device_a, a.data(), a.size(), cudaMemcpyHostToDevice);
   cudaMemcpy(device_b, b.data(), b.size(), cudaMemcpyHostToDevice);
-  product<kType, kAcrossA, kAcrossB, kScaleA, kScaleB><<<1, 128, 2 * kRoom>>>(v, device_a, device_b, out);
+  product<kType, kAcrossA, kAcrossB, kScaleA, kScaleB>
+      <<<1, 128, 2 * kRoom>>>(v, device_a, device_b, out);
   std::vector<float> got(kRows * kColumns);
   cudaMemcpy(got.data(), out, got.size() * sizeof(float), cudaMemcpyDeviceToHost);
   int wrong = 0;
@@ -205,12 +226,15 @@ void run(const char* name, int pieces, bool registers = false, bool accumulate =
         sum += kScaleA * kScaleB * number_a[row * kDepth + k] * number_b[column * kDepth + k];
       wrong += got[row * kColumns + column] != float(sum);
     }
-  printf("%-28s lines of %3d bytes%s%s%s%s%s%s: ", name, 16 * pieces, kAcrossA ? ", M-major A" : "", kAcrossB ? ", N-major B" : "",
-         registers ? ", A in registers" : "", accumulate ? "" : ", D not read", offset ? ", within a line" : "", lines ? ", a late pattern" : "");
+  printf("%-28s lines of %3d bytes%s%s%s%s%s%s: ", name, 16 * pieces, kAcrossA ? ", M-major A" : "",
+         kAcrossB ? ", N-major B" : "", registers ? ", A in registers" : "",
+         accumulate ? "" : ", D not read", offset ? ", within a line" : "",
+         lines ? ", a late pattern" : "");
   if (wrong == 0)
     printf("right\n");
   else
-    printf("%d of %d are wrong (%s)\n", wrong, kRows * kColumns, cudaGetErrorString(cudaGetLastError()));
+    printf("%d of %d are wrong (%s)\n", wrong, kRows * kColumns,
+           cudaGetErrorString(cudaGetLastError()));
   cudaFree(device_a), cudaFree(device_b), cudaFree(out);
 }
 

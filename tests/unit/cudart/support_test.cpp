@@ -84,7 +84,8 @@ std::map<std::string, Behaviour>& behaviours() {
                        .file = "k.cu",
                        .line = 3,
                        .instruction = "st.global.u32 [%rd1], %r1;",
-                       .address = 16};
+                       .address = 16,
+                       .waiting = {}};
          return emu::GridRun::State::faulted;
        }},
   };
