@@ -62,6 +62,13 @@ concept EachHalf = Row::kEachHalf;
 // ... but of bf16, whose pairs are spread over floats more easily than they are taken apart.
 template <class Row>
 concept SpreadsPairs = Row::kSpreadsPairs;
+// Bodies that take vectors of 64-bit elements apart themselves: the others fill vectors.
+template <class Row, class D, class S> constexpr bool takes_wide() {
+  if constexpr (requires { Row::template kTakesWide<D, S>; })
+    return Row::template kTakesWide<D, S>;
+  else
+    return false;
+}
 template <class Row> constexpr size_t work_bytes() {
   if constexpr (requires { Row::kWorkBytes; })
     return Row::kWorkBytes;
@@ -86,6 +93,7 @@ template <class Row, class T> struct OneType {
   static constexpr bool kRuntimeVectors =
       HasRuntimeVectors<Row> && (!kDouble || HasDoubleVectors<Row>);
   static constexpr size_t kWorkBytes = work_bytes<Row>();
+  static constexpr bool kTakesWide = takes_wide<Row, T, T>();
   static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
   template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;
   template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
@@ -103,6 +111,7 @@ template <class Row, class D, class S1> struct TwoTypes {
   static constexpr bool kRuntimeVectors = HasRuntimeVectors<Row> && !kDouble;
   static constexpr isa::HostMode kHostMode = host_mode<Row, D, S1>();
   static constexpr size_t kWorkBytes = work_bytes<Row>();
+  static constexpr bool kTakesWide = takes_wide<Row, D, S1>();
   static constexpr bool always_uniform(size_t source) { return uniform_source<Row>(source); }
   template <class E> using Flat = std::conditional_t<kEachHalf, OfHalf<E>, E>;
   template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
@@ -277,7 +286,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
         kLanes * sizeof(typename Stored<D>::type) / sizeof(typename Stored<Flat<D>>::type);
     constexpr size_t kWidest = std::max(
         {Body::kWorkBytes, size_t{kElementBytes<Flat<D>>}, size_t{kElementBytes<Flat<S>>}...});
-    constexpr size_t N = isa::kVectorBytes / kWidest;
+    constexpr size_t N = isa::kVectorBytes / (Body::kTakesWide ? Body::kWorkBytes : kWidest);
     using Element =
         std::conditional_t<std::is_same_v<D, bool>, uint32_t, typename Stored<Flat<D>>::type>;
     alignas(64) Element buffer[kElements];
@@ -292,23 +301,20 @@ template <class Body, class M, class D, class... S> struct Handlers {
           auto hit = isa::convert<int32_t>(result);
           __builtin_memcpy(out + l, &hit, sizeof hit);
         } else {
-          auto slots = slots_of<Flat<D>>(result);
-          __builtin_memcpy(out + l, &slots, sizeof slots);
+          store_slots<Flat<D>>(out + l, result);
         }
       }
     };
     if constexpr (Body::kHostMode == isa::HostMode::none) {
       compute(m);
-    } else if constexpr (Body::kHostMode == isa::HostMode::zero) {
-      const isa::HostRounding mode(isa::kRz, &sources, out);
-      compute(m);
     } else {
+      constexpr bool kArithmetic = Body::kHostMode == isa::HostMode::arithmetic_unless_ftz;
       const uint8_t rnd = m[Field::rnd];
-      if (rnd == isa::kRn ||
-          (Body::kHostMode == isa::HostMode::instruction_unless_ftz && m[Field::ftz])) {
+      if (rnd == isa::kRn || (kArithmetic && m[Field::ftz])) {
         compute(m);
       } else {
-        if constexpr (std::is_same_v<M, isa::Runtime>) m.mods = m.mods.with(Field::rnd, isa::kRn);
+        if constexpr (kArithmetic && std::is_same_v<M, isa::Runtime>)
+          m.mods = m.mods.with(Field::rnd, isa::kRn);
         const isa::HostRounding mode(rnd, &sources, out);
         compute(m);
       }

@@ -92,6 +92,10 @@ template <size_t N, class T> TW_INLINE auto vector_at(const void* source, size_t
     V v;
     __builtin_memcpy(&v, static_cast<const uint32_t*>(source) + lane, sizeof v);
     return v;
+  } else if constexpr (isa::kIsWide<V>) {
+    const auto first = vector_at<N / 2, T>(source, lane),
+               second = vector_at<N / 2, T>(source, lane + N / 2);
+    return V{{first, second}};
   } else {
     isa::Vector<typename Stored<T>::type, N> v;
     __builtin_memcpy(&v, values + lane, sizeof v);
@@ -108,6 +112,15 @@ template <class D, class V> TW_INLINE auto slots_of(V value) {
     return isa::convert<typename Stored<D>::type>(value);
   else
     return isa::convert<typename Stored<D>::type>(value.bits);
+}
+template <class D, class V> TW_INLINE void store_slots(typename Stored<D>::type* to, V value) {
+  if constexpr (isa::kIsWide<V>) {
+    store_slots<D>(to, value.part[0]);
+    store_slots<D>(to + isa::LikeOf<V>::kCount / 2, value.part[1]);
+  } else {
+    const auto slots = slots_of<D>(value);
+    __builtin_memcpy(to, &slots, sizeof slots);
+  }
 }
 
 // Of a pair, or of a register that holds one.

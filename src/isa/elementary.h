@@ -19,19 +19,25 @@ template <size_t N, class V> TW_INLINE V polynomial(const float (&c)[N], V x) {
   return sum;
 }
 
-// 2^x; the relative error is below 2^-23 where the result is normal.
-template <class V> TW_INLINE V exp2_approx(V x) {
+// 2^x of |x| <= 200 or a NaN, `ordinary`: |x| < 126; the relative error is below 2^-23 where the
+// result is normal.
+template <class V> TW_INLINE V exp2_of_limited(V x, bool ordinary) {
   using I = Like<V, int32_t>;
-  V limited = larger(splat<V>(-200.0f), smaller(splat<V>(200.0f), x));  // NaNs stay
-  V shifted = limited + 0x1.8p23f;           // the integer part now lies in the low bits
-  V part = limited - (shifted - 0x1.8p23f);  // |part| <= 1/2
+  V shifted = x + 0x1.8p23f;           // the integer part now lies in the low bits
+  V part = x - (shifted - 0x1.8p23f);  // |part| <= 1/2
   constexpr float kPower[] = {1.0f,           0x1.62e43p-1f,   0x1.ebfbep-3f,  0x1.c6af6cp-5f,
                               0x1.3b29e4p-7f, 0x1.5f0896p-10f, 0x1.446c72p-13f};  // 4e-9
   V power = polynomial(kPower, part);
+  if (ordinary) return bits_as<V>(I(bits_as<I>(power) + (bits_as<I>(shifted) << 23)));
   I exponent = bits_as<I>(shifted) - 0x4b400000;
-  if (all(magnitude(x) < 126.0f)) return bits_as<V>(I(bits_as<I>(power) + (exponent << 23)));
   I half = exponent >> 1;  // infinite and subnormal results: in two steps
   return power * bits_as<V>(I((half + 127) << 23)) * bits_as<V>(I((exponent - half + 127) << 23));
+}
+template <class V> TW_INLINE bool ordinary_power(V x) { return all(magnitude(x) < 126.0f); }
+template <class V> TW_INLINE V exp2_approx(V x) {
+  if (ordinary_power(x)) return exp2_of_limited(x, true);
+  return exp2_of_limited(larger(splat<V>(-200.0f), smaller(splat<V>(200.0f), x)),
+                         false);  // NaNs stay
 }
 
 // log2(x); the error is below 2^-23, relative or, between 1/2 and 2, absolute.

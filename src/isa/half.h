@@ -113,8 +113,9 @@ template <class H> TW_INLINE H narrow(FloatOf<H> x) {
 #if defined(__F16C__)
   if constexpr (kIsF16<H> && sizeof x >= 16) return narrow_number<H>(canonical(x));
 #endif
-  const H h = narrow_number<H>(x);
-  return none(x != x) ? h : H{select(x != x, splat<HalfBits<H>>(0x7fff), h.bits)};
+  using U = FloatBits<FloatOf<H>>;
+  const U half = kIsF16<H> ? narrow_f16(x) : narrow_bf16(x);
+  return H{convert<ElementOf<HalfBits<H>>>(select(x != x, splat<U>(0x7fff), half))};
 }
 
 // ---- any format, any rounding ----
@@ -144,8 +145,8 @@ template <> struct FormatOf<Tf32> {
 };
 
 // The bits of x in the format, sign bit above the exponent. `finite`: what is too large becomes the
-// largest finite value.
-template <class Format, class V>
+// largest finite value. kNumber: x is no NaN.
+template <class Format, bool kNumber = false, class V>
 TW_INLINE Like<V, uint32_t> round_to_format(V x, uint8_t rnd, bool finite) {
   using F = FormatOf<Format>;
   using U = Like<V, uint32_t>;
@@ -154,18 +155,19 @@ TW_INLINE Like<V, uint32_t> round_to_format(V x, uint8_t rnd, bool finite) {
   constexpr uint32_t kShift = 23 - F::kMantissa;
   const bool nearest = rnd == kRn || rnd == kRna;
   U bits = bits_as<U>(x), m = bits & 0x7fffffffu;
-  U negative = bits >> 31, sign = negative << (F::kExponent + F::kMantissa);
+  U negative = bits >> 31;
   if constexpr (F::kExponent == 8) {  // float's own exponents: a carry out of the mantissa is right
-    constexpr uint32_t kRest = (1u << kShift) - 1u;
-    U more = rnd == kRn    ? U((kRest >> 1) + ((m >> kShift) & 1u))
+    constexpr uint32_t kRest = (1u << kShift) - 1u, kSize = (1u << (31 - kShift)) - 1u;
+    U more = rnd == kRn    ? U((kRest >> 1) + ((bits >> kShift) & 1u))
              : rnd == kRna ? splat<U>((kRest >> 1) + 1u)
              : rnd == kRm  ? U((0u - negative) & kRest)
              : rnd == kRp  ? U((negative - 1u) & kRest)
                            : splat<U>(0u);
-    U cut = (m + more) >> kShift;
-    if (finite) cut = select(cut > F::kMost, splat<U>(F::kMost), cut);
-    return select(m > 0x7f800000u, splat<U>(F::kNan), U(cut | sign));
+    U cut = (bits + more) >> kShift;
+    if (finite) cut = select((cut & kSize) > F::kMost, U((cut & ~kSize) | F::kMost), cut);
+    return kNumber ? cut : select(m > 0x7f800000u, splat<U>(F::kNan), cut);
   }
+  U sign = negative << (F::kExponent + F::kMantissa);
   U field = m >> 23;
   U significand = (m & 0x7fffffu) | select(field != 0u, splat<U>(0x800000u), 0u);
   I exponent = bits_as<I>(select(field != 0u, field, 1u)) - (127 - kBias);
@@ -208,11 +210,12 @@ template <int kRounding, class V> TW_INLINE auto host_narrow(V x) {
         int64_t(_mm_cvtsi128_si64(_mm_cvtps_ph(bits_as<__m128>(x), kRounding))));
 }
 #endif
-template <class H> TW_INLINE H narrow_by(uint8_t rnd, bool finite, FloatOf<H> x) {
+template <class H, bool kNumber = false>
+TW_INLINE H narrow_by(uint8_t rnd, bool finite, FloatOf<H> x) {
 #if defined(__F16C__)
   if constexpr (kIsF16<H> && sizeof x >= 16) {
     using B = HalfBits<H>;
-    const auto y = canonical(x);
+    const auto y = kNumber ? x : canonical(x);
     B h = rnd == kRz   ? host_narrow<_MM_FROUND_TO_ZERO>(y)
           : rnd == kRm ? host_narrow<_MM_FROUND_TO_NEG_INF>(y)
           : rnd == kRp ? host_narrow<_MM_FROUND_TO_POS_INF>(y)
@@ -225,24 +228,31 @@ template <class H> TW_INLINE H narrow_by(uint8_t rnd, bool finite, FloatOf<H> x)
   }
 #endif
   return H{convert<ElementOf<HalfBits<H>>>(
-      round_to_format<typename FormatOfHalf<H>::type>(x, rnd, finite))};
+      round_to_format<typename FormatOfHalf<H>::type, kNumber>(x, rnd, finite))};
+}
+// By .rnd and .satfinite of an instruction.
+template <class H, bool kNumber = false, class M> TW_INLINE H narrow_as(M m, FloatOf<H> x) {
+  if (m[Field::rnd] != kRn || m[Field::satfinite])
+    return narrow_by<H, kNumber>(m[Field::rnd], m[Field::satfinite], x);
+  return kNumber ? narrow_number<H>(x) : narrow<H>(x);
 }
 
-// To E4M3 or E5M2, to nearest even, with what is too large limited to the largest number.
+// To E4M3 or E5M2, to nearest even, with what is too large limited to the largest number. Added to
+// its power of two (or to the least normal number's) times 2^(23 - mantissa), a number leaves its
+// rounded significand in the low bits of the sum.
 template <class Format, class V> TW_INLINE Like<V, uint32_t> narrow_f8(V x) {
   using F = FormatOf<Format>;
   using U = Like<V, uint32_t>;
   constexpr int kBias = (1 << (F::kExponent - 1)) - 1;
   constexpr uint32_t kShift = 23 - F::kMantissa, kRebias = uint32_t(127 - kBias) << 23;
   constexpr uint32_t kLeastNormal = kRebias + (1u << 23);
-  // One unit of this is the format's least subnormal.
-  constexpr uint32_t kUnit = uint32_t(127 + 23 + 1 - kBias - F::kMantissa) << 23;
-  V size = smaller(magnitude(x), splat<V>(bits_as<float>((F::kMost << kShift) + kRebias)));
-  U bits = bits_as<U>(size);
-  U normal = (bits + ((bits >> kShift) & 1u) + ((1u << (kShift - 1)) - 1u - kRebias)) >> kShift;
-  U subnormal = bits_as<U>(V(size + bits_as<float>(kUnit))) - kUnit;
-  U value = select(size < bits_as<float>(kLeastNormal), subnormal, normal);
-  U sign = (bits_as<U>(x) >> 31) << (F::kExponent + F::kMantissa);
+  const V size = smaller(magnitude(x), splat<V>(bits_as<float>((F::kMost << kShift) + kRebias)));
+  const U field = bits_as<U>(larger(bits_as<V>(U(bits_as<U>(size) & 0x7f800000u)),
+                                    splat<V>(bits_as<float>(kLeastNormal))));
+  const U unit = field + (kShift << 23);
+  const U significand = bits_as<U>(V(size + bits_as<V>(unit))) - unit;
+  const U value = ((field - kLeastNormal) >> kShift) + significand;
+  const U sign = (bits_as<U>(x) >> 24) & 0x80u;
   return select(x != x, splat<U>(F::kNan), U(value | sign));
 }
 template <class U> TW_INLINE Like<U, float> widen_e4m3(U b) {
@@ -267,9 +277,8 @@ template <class V> TW_INLINE V odd_sum(V x, V y) {
   auto outward = (bits ^ bits_as<I>(error)) < 0;  // the sum was rounded away from zero
   return bits_as<V>(select(inexact, I((bits - select(outward, splat<I>(1), 0)) | 1), bits));
 }
-template <class V>
-  requires kIsDouble<V>
-TW_INLINE Like<V, float> odd_float(V x) {
+// A double as a float, wherever it lies.
+template <class V> TW_INLINE Like<V, float> odd_float_of_any(V x) {
   using F = Like<V, float>;
   using I = SignedBits<F>;
   F f = convert<float>(x);
@@ -278,11 +287,22 @@ TW_INLINE Like<V, float> odd_float(V x) {
   return bits_as<F>(
       select((is < was) | (is > was), I((bits - select(is > was, splat<I>(1), 0)) | 1), bits));
 }
-template <class V>
-  requires(!kIsDouble<V>)
-TW_INLINE V odd_float(V x) {
-  return x;
+// The same where float has no subnormal, infinity or zero: its bits are kept, the last of them set
+// where there are others.
+template <class V> TW_INLINE Like<V, float> odd_float_of_ordinary(V x) {
+  using U = Like<V, uint64_t>;
+  constexpr uint64_t kRest = (uint64_t{1} << (52 - 23)) - 1;
+  U bits = bits_as<U>(x);
+  return convert<float>(bits_as<V>(U((bits | ((bits & kRest) + kRest)) & ~kRest)));
 }
+template <class V>
+  requires kIsDouble<V>
+TW_INLINE Like<V, float> odd_float(V x) {
+  const auto f = in_halves([](auto v) TW_INLINE_LAMBDA { return odd_float_of_ordinary(v); }, x);
+  if (all((magnitude(f) > 0x1p-126f) & (magnitude(f) < __builtin_inff()))) return f;
+  return in_halves([](auto v) TW_INLINE_LAMBDA { return odd_float_of_any(v); }, x);
+}
+
 // ---- 64-bit integers and doubles ----
 
 #if defined(__AVX512DQ__)
@@ -293,8 +313,7 @@ inline constexpr bool kHasQuadwords = false;
 
 // To nearest even.
 template <class V> TW_INLINE Like<V, double> double_of(V value) {
-#if !defined(__AVX512DQ__)
-  if constexpr (kIsVector<V> && sizeof(ElementOf<V>) == 8) {
+  if constexpr (kIsVector<V> && sizeof(ElementOf<V>) == 8 && !kHasQuadwords) {
     // The halves as mantissas of 2^52 and 2^84; the top bit of a signed number counts upwards from
     // -2^63. Only the last sum rounds.
     using U = Like<V, uint64_t>;
@@ -304,9 +323,9 @@ template <class V> TW_INLINE Like<V, double> double_of(V value) {
     F high = bits_as<F>(U((bits >> 32) | bits_as<uint64_t>(0x1p84)));
     F low = bits_as<F>(U((bits & 0xffffffffu) | bits_as<uint64_t>(0x1p52)));
     return (high - kOffset) + low;
+  } else {
+    return convert<double>(value);
   }
-#endif
-  return convert<double>(value);
 }
 // The low 64 bits of an integral number between -2^64 and 2^64.
 template <class V> TW_INLINE Like<V, uint64_t> integer_of(V x) {

@@ -14,6 +14,8 @@
 //   kHostMode<D, S>   which rounding mode of the host that body counts on (rounding.h)
 //   kCompares         the body is one lane's; emu/compare_lanes.h compares the others
 //   kWorkBytes        of the widest value a lane that such a body computes with; 4 if not given
+//   kTakesWide<D, S>  vectors have as many lanes as kWorkBytes gives, and 64-bit elements come as
+//                     two of them (WideVector)
 //   kEachHalf         instructions on pairs do the same to each half: the body takes halves
 //   kSpreadsPairs     but pairs of bf16 are given as pairs
 //   kUniformSource    the source that must be a constant

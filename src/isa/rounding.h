@@ -188,12 +188,13 @@ struct HostRounding {
 inline constexpr bool kHasHostRounding = false;
 #endif
 
-// What a row's body on vectors asks of its handler (Row::kHostMode<D, S>, S the source's type): nothing;
-// the instruction's own rounding, the body then counting on it, with every modifier or only without
-// .ftz, which looks at a second result rounded to nearest; or rounding towards zero.
-enum class HostMode : uint8_t { none, instruction, instruction_unless_ftz, zero };
+// What a row's body on vectors asks of its handler (Row::kHostMode<D, S>, S the source's type):
+// nothing, or the instruction's own rounding. Rows of arithmetic then take it for rounding to
+// nearest; with .ftz they look at a second result that is rounded so, and go without.
+enum class HostMode : uint8_t { none, instruction, arithmetic_unless_ftz };
 // Where the body can count on it.
-template <class V> inline constexpr bool kModeIsSet = kIsVector<V> && kHasHostRounding;
+template <class V>
+inline constexpr bool kModeIsSet = (kIsVector<V> || kIsWide<V>) && kHasHostRounding;
 
 // AVX-512 rounds whole vectors as an instruction asks, whatever the mode is.
 struct HostAdd;
@@ -260,7 +261,7 @@ struct HostSqrt {
   template <class V> TW_INLINE static V run(V a) { return square_root(a); }
 };
 template <class V> inline constexpr bool kHostRounds = sizeof(V) == 32;
-inline constexpr HostMode kArithmeticMode = HostMode::instruction_unless_ftz;
+inline constexpr HostMode kArithmeticMode = HostMode::arithmetic_unless_ftz;
 template <class Operation, class V, class... S> TW_INLINE V host_rounded(uint8_t rnd, V a, S... s) {
   HostRounding mode(rnd);
   HostRounding::pin(a);

@@ -1,6 +1,7 @@
 // Rows: bit fields, counts, permutes, funnel shifts, look-up logic and 24-bit products.
 #pragma once
 
+#include "isa/half.h"
 #include "isa/row.h"
 #include "isa/vector.h"
 
@@ -82,7 +83,6 @@ template <class U> TW_INLINE U right(U x, Like<U, uint32_t> n) {
 template <class U> TW_INLINE U low_ones(Like<U, uint32_t> n) {
   return U(~left(splat<U>(~ElementOf<U>(0)), n));
 }
-template <class V> TW_INLINE V lesser(V a, V b) { return select(a < b, a, b); }
 
 struct Popc {
   static constexpr RowInfo info{.grammar = "popc.type",
@@ -107,6 +107,17 @@ TW_INLINE uint32_t highest_bit(uint64_t x) {
   return high != 0 ? place + 32 : place;
 }
 
+// Of 64 bits and many lanes, from the exponent of a double.
+template <class V>
+  requires(kIsVector<V> && kElementBytesOf<V> == 8)
+TW_INLINE Like<V, uint32_t> highest_bit(V x) {
+  using I = Like<V, int32_t>;
+  const V exact = x & ~(x >> 1);  // no rounding up to the next power of two
+  const V field = bits_as<V>(double_of(exact)) >> 52;
+  const I place = convert<int32_t>(bits_as<Like<V, int64_t>>(field)) - 1023;
+  return bits_as<Like<V, uint32_t>>(larger(place, splat<I>(-1)));
+}
+
 struct Clz {
   static constexpr RowInfo info{.grammar = "clz.type",
                                 .operands = "d, a",
@@ -115,8 +126,9 @@ struct Clz {
                                 .category = Category::integer,
                                 .manual = "integer-arithmetic-instructions-clz",
                                 .takes = "ut"};
-  template <class T, class M> TW_INLINE static uint32_t lane(M, T a) {
-    return kBitsOf<T> - 1 - highest_bit(a);
+  template <class, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M> TW_INLINE static Like<T, uint32_t> lane(M, T a) {
+    return kBitsOf<ElementOf<T>> - 1 - highest_bit(a);
   }
 };
 // The highest bit that differs from the sign; .shiftamt: how far to shift it to the top.
@@ -132,11 +144,14 @@ struct Bfind {
                                 .takes = "ut"};
   static constexpr Mods kFixed[] = {Mods{}, Mods{}.with(Field::shiftamt, 1)};
   static constexpr Field kReads[] = {Field::shiftamt};
-  template <class T, class M> TW_INLINE static uint32_t lane(M m, T a) {
-    using U = Unsigned<T>;
-    U x = kIsSigned<T> && a < 0 ? U(~U(a)) : U(a);
-    uint32_t place = highest_bit(x);
-    return m[Field::shiftamt] && x != 0 ? kBitsOf<T> - 1 - place : place;
+  template <class, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class T, class M> TW_INLINE static Like<T, uint32_t> lane(M m, T a) {
+    using E = ElementOf<T>;
+    using U = Like<T, Unsigned<E>>;
+    U x = bits_as<U>(a);
+    if constexpr (kIsSigned<E>) x ^= bits_as<U>(T(a >> (kBitsOf<E> - 1)));
+    const Like<T, uint32_t> place = highest_bit(x);
+    return m[Field::shiftamt] ? select(x != 0, kBitsOf<E> - 1 - place, place) : place;
   }
 };
 struct Brev {
@@ -219,8 +234,8 @@ struct Bfe {
     if constexpr (!kIsSigned<E>) {
       return right(U(a), position) & low_ones<U>(length);
     } else {  // a field above the top is of copies of the top bit
-      position = lesser(position, splat<N>(kTop));
-      N held = lesser(length, N(kTop + 1 - position));
+      position = smaller(position, splat<N>(kTop));
+      N held = smaller(length, N(kTop + 1 - position));
       U field = right(U(a), position) & low_ones<U>(length);
       U sign = left(splat<U>(1), N(held - 1));  // 0 where there is no field
       return T((field ^ sign) - sign);
@@ -532,6 +547,12 @@ template <class T> TW_INLINE int32_t word_of(T x, uint32_t i) {
   return kIsSigned<T> ? int32_t(int16_t(uint32_t(x) >> (16 * i)))
                       : int32_t((uint32_t(x) >> (16 * i)) & 0xffffu);
 }
+// The even (0) or odd (1) bytes of each element as numbers of 16 bits.
+template <uint32_t kOdd, class V> TW_INLINE auto bytes_as_words(V x) {
+  using W = Vector<std::conditional_t<kIsSigned<ElementOf<V>>, int16_t, uint16_t>, sizeof(V) / 2>;
+  const W w = bits_as<W>(x);
+  return bits_as<Vector<int16_t, sizeof(V) / 2>>(W((kOdd != 0 ? w : W(w << 8)) >> 8));
+}
 struct Dp4a {
   static constexpr RowInfo info{.grammar = "dp4a.type.type2",
                                 .operands = "d, a, b, c",
@@ -545,7 +566,13 @@ struct Dp4a {
   static constexpr bool kVectors = true;
   template <class A, class B, class M>
   TW_INLINE static Like<A, uint32_t> lane2(M, A a, B b, Like<A, uint32_t> c) {
-    for (uint32_t i = 0; i < 4; ++i) c += bits_as<Like<A, uint32_t>>(byte_of(a, i) * byte_of(b, i));
+    using U = Like<A, uint32_t>;
+    if constexpr (kIsVector<A>) {
+      c += bits_as<U>(sums_of_products(bytes_as_words<0>(a), bytes_as_words<0>(b)));
+      c += bits_as<U>(sums_of_products(bytes_as_words<1>(a), bytes_as_words<1>(b)));
+    } else {
+      for (uint32_t i = 0; i < 4; ++i) c += U(byte_of(a, i) * byte_of(b, i));
+    }
     return c;
   }
 };

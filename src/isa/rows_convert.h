@@ -53,23 +53,47 @@ struct CvtIntInt {
 // Whether an integer S always fits a float D.
 template <class D, class S>
 inline constexpr bool kExactIn = sizeof(S) < 4 || (sizeof(S) == 4 && !std::is_same_v<D, float>);
+// To nearest; of 64-bit integers a double is rounded, which itself may have been.
+template <class S> TW_INLINE auto near_float(S a) {
+  if constexpr (kIsWide<S>)
+    return both_vectors(near_float(a.part[0]), near_float(a.part[1]));
+  else if constexpr (sizeof(ElementOf<S>) == 8)
+    return convert<float>(double_of(a));
+  else
+    return convert<float>(a);
+}
+// Without instructions for 64-bit integers, with the host's rounding mode as the instruction asks:
+// two roundings in one direction are one. To nearest, the second must not be from the middle between
+// two floats if the first was one.
+template <class S> TW_INLINE auto float_of_quadword(uint8_t rnd, S a) {
+  return in_halves(
+      [rnd](auto x) TW_INLINE_LAMBDA {
+        auto d = double_of(x);
+        using V = decltype(d);
+        if (rnd != kRn) {
+          d = select(x == 0, splat<V>(0), d);  // a difference of equals is -0 when rounding down
+        } else {
+          const auto below = bits_as<Like<V, uint64_t>>(d) & 0x1fffffffu;
+          if (!none((below == 0x10000000u) & (magnitude(d) > 0x1p53))) d = odd_double(x);
+        }
+        return convert<float>(d);
+      },
+      a);
+}
 template <class D, class S> TW_INLINE D float_of_int(uint8_t rnd, S a) {
   constexpr bool kFloat = std::is_same_v<ElementOf<D>, float>;
   constexpr size_t kBytes = sizeof(ElementOf<S>);
   if constexpr (kExactIn<ElementOf<D>, ElementOf<S>>) {
     return convert<ElementOf<D>>(a);
   } else if constexpr (kModeIsSet<S>) {
-    D d;
-    if constexpr (kBytes == 4 || kHasQuadwords)
-      d = convert<ElementOf<D>>(a);
-    else if constexpr (kFloat)
-      d = convert<float>(odd_double(a));
-    else
-      d = double_of(a);
     if constexpr (kHasQuadwords)
-      return d;
-    else  // a difference of equals is -0 when rounding down
-      return select(a == 0, splat<D>(0), d);
+      return convert<ElementOf<D>>(a);
+    else if constexpr (kFloat && kBytes == 8)
+      return float_of_quadword(rnd, a);
+    else if constexpr (kBytes == 4)
+      return select(a == 0, splat<D>(0), convert<float>(a));
+    else
+      return select(a == 0, splat<D>(0), double_of(a));
   } else if constexpr (kFloat) {
     if constexpr (kBytes < 8) {
       if (rnd == kRn) return convert<float>(a);
@@ -96,6 +120,8 @@ struct CvtFloatInt {
   static constexpr HostMode kHostMode = kExactIn<D, S> ? HostMode::none : HostMode::instruction;
   // Those for which the compiler knows no instruction.
   template <class D, class S> static constexpr bool kVectorTypes = sizeof(S) == 8;
+  template <class D, class S>
+  static constexpr bool kTakesWide = sizeof(D) == 4 && sizeof(S) == 8 && !kHasQuadwords;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::sat};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
@@ -103,44 +129,29 @@ struct CvtFloatInt {
     return m[Field::sat] ? limit(d) : d;
   }
 };
-// A double or a 64-bit integer as a float rounded to odd. With the mode set: cut, and marked where that
-// lost something.
-template <class V> TW_INLINE Like<V, float> odd_float_by_mode(V x) {
-  constexpr bool kInteger = std::is_integral_v<ElementOf<V>>;
-  if constexpr (kModeIsSet<V> && (!kInteger || kHasQuadwords)) {
-    using F = Like<V, float>;
-    using I = Like<V, int32_t>;
-    const F cut = convert<float>(x);
-    return bits_as<F>(I(bits_as<I>(cut) | (convert<int32_t>(convert<ElementOf<V>>(cut) != x) & 1)));
-  } else if constexpr (kInteger) {
-    return odd_float_by_mode(odd_double(x));
-  } else {
-    return odd_float(x);
-  }
-}
-template <class D, class S>
-inline constexpr HostMode kHalvesFrom =
-    std::is_same_v<S, double> || (sizeof(S) == 8 && !kIsF16<D>) ? HostMode::zero : HostMode::none;
-// An integer as a float: exact, or rounded to odd where a half of the format D cannot see it.
+// An integer as a float that a half of the format D sees as it would see the integer.
 template <class D, class S> TW_INLINE auto float_for_half(S a) {
   using E = ElementOf<S>;
-  if constexpr (sizeof(E) < 4) {
+  if constexpr (kIsF16<D> && sizeof(E) == 8) {  // what float rounds is too large for the format
+    return convert<float>(in_halves(
+        [](auto x) TW_INLINE_LAMBDA {
+          using V = decltype(x);
+          constexpr E kLarge = E(1) << 20;
+          auto limited = select(x > kLarge, splat<V>(kLarge), x);
+          if constexpr (kIsSigned<E>)
+            limited = select(limited < -kLarge, splat<V>(-kLarge), limited);
+          return convert<int32_t>(limited);
+        },
+        a));
+  } else if constexpr (kIsF16<D> || sizeof(E) < 4) {
     return convert<float>(a);
-  } else if constexpr (kIsF16<D>) {  // what float rounds is too large for the format
-    if constexpr (sizeof(E) < 8) return convert<float>(a);
-    constexpr E kLarge = E(1) << 20;
-    S limited = select(a > kLarge, splat<S>(kLarge), a);
-    if constexpr (kIsSigned<E>) limited = select(limited < -kLarge, splat<S>(-kLarge), limited);
-    return convert<float>(convert<int32_t>(limited));
-  } else if constexpr (sizeof(E) < 8) {  // below the bits that bf16 looks at, one is enough
-    using U = Like<S, uint32_t>;
-    U bits = bits_as<U>(a);
-    U odd = (bits & ~uint32_t{0x1ff}) | select((bits & 0x1ffu) != 0u, splat<U>(0x100), splat<U>(0));
-    U shifted = kIsSigned<E> ? U(bits + 0x20000u) : bits;
-    U chosen = select(shifted < (kIsSigned<E> ? 0x40000u : 0x20000u), bits, odd);
-    return convert<float>(bits_as<S>(chosen));
   } else {
-    return odd_float_by_mode(a);
+    // What was rounded would be rounded a second time only from the middle between two bf16, and
+    // with a direction from one.
+    const auto near = near_float(a);
+    const auto bits = bits_as<FloatBits<decltype(near)>>(near);
+    if (none(((bits & 0x7fffu) == 0u) & (magnitude(near) >= 0x1p24f))) return near;
+    return in_halves([](auto x) TW_INLINE_LAMBDA { return odd_float(odd_double(x)); }, a);
   }
 }
 struct CvtHalfInt {
@@ -154,11 +165,10 @@ struct CvtHalfInt {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
-  template <class D, class S> static constexpr HostMode kHostMode = kHalvesFrom<D, S>;
+  template <class, class> static constexpr bool kTakesWide = true;
   static constexpr Field kReads[] = {Field::rnd};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    auto x = float_for_half<D>(a);
-    return m[Field::rnd] == kRn ? narrow<D>(x) : narrow_by<D>(m[Field::rnd], false, x);
+    return narrow_as<D, true>(m, float_for_half<D>(a));
   }
 };
 
@@ -168,17 +178,16 @@ struct CvtHalfInt {
 template <class D, class V>
 using Held = std::conditional_t<kIsVector<V> && sizeof(D) == 1,
                                 std::conditional_t<kIsSigned<D>, int16_t, uint16_t>, D>;
-// Always limited to D. NaN gives 0, or the top bit where source or result has 64 bits.
-template <class D, class V> TW_INLINE Like<V, Held<D, V>> int_of_float(uint8_t rnd, V a) {
+// Of an integral number; always limited to D. NaN gives 0, or the top bit where source or result
+// has 64 bits.
+template <class D, class V> TW_INLINE Like<V, Held<D, V>> int_of_integral(V x) {
   using S = ElementOf<V>;
-  if constexpr (kIsVector<V> && !kIsDouble<V> && kBitsOf<D> == 64)
-    return int_of_float<D>(rnd, convert<double>(a));
-  V x = round_integral(rnd, a);
   if constexpr (kIsVector<V> && kIsDouble<V> && kBitsOf<D> == 64) {
     // The integer in the low bits of a mantissa.
     constexpr double kShift = 0x1.8p52;
     if (all(kIsSigned<D> ? magnitude(x) < 0x1p51 : (x > -1.0) & (x < 0x1p51)))
-      return convert<D>(bits_as<Like<V, int64_t>>(V(x + kShift)) - bits_as<int64_t>(kShift));
+      return convert<Held<D, V>>(bits_as<Like<V, int64_t>>(V(x + kShift)) -
+                                 bits_as<int64_t>(kShift));
   }
   if constexpr (kIsVector<V> && kIsDouble<V> && kBitsOf<D> <= 32) {
     // Limited first; then the integer lies in the low bits of a mantissa. A NaN becomes the top bit.
@@ -208,6 +217,14 @@ template <class D, class V> TW_INLINE Like<V, Held<D, V>> int_of_float(uint8_t r
   return convert<Held<D, V>>(
       select(x != x, splat<Wide>(kNan), select(x >= kUpper, splat<Wide>(kMostOf<D>), inside)));
 }
+template <class D, class V> TW_INLINE auto int_of_float(uint8_t rnd, V a) {
+  const V x = round_integral(rnd, a);
+  if constexpr (kIsVector<V> && !kIsDouble<V> && kBitsOf<D> == 64)
+    return in_halves([](auto v) TW_INLINE_LAMBDA { return int_of_integral<D>(convert<double>(v)); },
+                     x);
+  else
+    return int_of_integral<D>(x);
+}
 constexpr Mods round_mods(Rnd r) { return Mods{}.with(Field::rnd, r); }
 struct CvtIntFloat {
   static constexpr RowInfo info{.grammar = "cvt.irnd{.ftz}{.sat}.type.type2",
@@ -218,6 +235,7 @@ struct CvtIntFloat {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
+  template <class D, class S> static constexpr bool kTakesWide = sizeof(D) == 8 && sizeof(S) == 4;
   static constexpr Mods kFixed[] = {round_mods(kRzi), round_mods(kRni), round_mods(kRmi)};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class D, class S, class M> TW_INLINE static auto lane2(M m, S a) {
@@ -235,6 +253,7 @@ struct CvtIntHalf {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
+  template <class D, class> static constexpr bool kTakesWide = sizeof(D) == 8;
   static constexpr Field kReads[] = {Field::rnd, Field::ftz};
   template <class D, class S, class M> TW_INLINE static auto lane2(M m, S a) {
     return int_of_float<ElementOf<D>>(m[Field::rnd], widen(a));
@@ -314,7 +333,7 @@ struct CvtHalfFloat {
                                 .manual = "data-movement-and-conversion-instructions-cvt",
                                 .takes = "TS"};
   static constexpr bool kVectors = true;
-  template <class D, class S> static constexpr HostMode kHostMode = kHalvesFrom<D, S>;
+  template <class, class> static constexpr bool kTakesWide = true;
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::rnd, Field::ftz, Field::sat, Field::relu,
                                      Field::satfinite};
@@ -323,20 +342,17 @@ struct CvtHalfFloat {
     if constexpr (kIsHalf<S>)
       x = widen(a);
     else if constexpr (kIsDouble<S>)
-      x = odd_float_by_mode(a);
+      x = odd_float(a);
     else
       x = in(m, a);
-    D d = m[Field::rnd] == kRn && !m[Field::satfinite]
-              ? narrow<D>(x)
-              : narrow_by<D>(m[Field::rnd], m[Field::satfinite], x);
-    if constexpr (!kIsF16<D> && !kIsHalf<S>) {
-      if constexpr (kIsDouble<S>) {
-        using B = HalfBits<D>;
-        auto top = bits_as<FloatBits<FloatOf<D>>>(x) >> 16;
-        d = D{select(x != x, convert<ElementOf<B>>(top), d.bits)};
-      }
+    if constexpr (!kIsF16<D> && kIsDouble<S>) {
+      const auto nan = x != x;
+      if (none(nan)) return limit_half(m, narrow_as<D, true>(m, x));
+      using U = FloatBits<FloatOf<D>>;  // a NaN is cut short
+      const auto top = convert<ElementOf<HalfBits<D>>>(U(bits_as<U>(x) >> 16));
+      return limit_half(m, D{select(nan, top, narrow_as<D>(m, x).bits)});
     }
-    return limit_half(m, d);  // .ftz is for f32 operands
+    return limit_half(m, narrow_as<D>(m, x));  // .ftz is for f32 operands
   }
 };
 // Same type: to an integral value, or only .ftz and .sat.
@@ -425,9 +441,7 @@ struct CvtPair {
   static constexpr Field kReads[] = {Field::rnd, Field::relu, Field::satfinite};
   template <class D, class M> TW_INLINE static Half<D> one(M m, FloatOf<Half<D>> x) {
     using H = Half<D>;
-    H h = m[Field::rnd] == kRn && !m[Field::satfinite]
-              ? narrow<H>(x)
-              : narrow_by<H>(m[Field::rnd], m[Field::satfinite], x);
+    const H h = narrow_as<H>(m, x);
     return m[Field::relu] ? limit_half(m, h) : h;
   }
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
@@ -477,11 +491,34 @@ struct CvtTf32 : CvtTf32Common {
 inline constexpr Type kF8Pairs[] = {Type::e4m3x2, Type::e5m2x2};
 template <class T> inline constexpr bool kIsE4M3 = std::is_same_v<T, E4M3x2>;
 template <size_t N> inline constexpr bool kIsE4M3<PackedVector<E4M3x2, N>> = true;
-template <class D, class M, class V> TW_INLINE Like<V, uint32_t> to_f8(M m, V x) {
-  using Format = std::conditional_t<kIsE4M3<D>, E4M3, E5M2>;
-  using U = Like<V, uint32_t>;
-  U b = narrow_f8<Format>(x);
-  return m[Field::relu] ? select((b & 0x80u) != 0u, splat<U>(0u), b) : b;
+template <class D> using F8Of = std::conditional_t<kIsE4M3<D>, E4M3, E5M2>;
+// .relu of two 8-bit floats; a NaN has no sign any more.
+template <class D, class M, class U> TW_INLINE D f8_pair(M m, U bytes) {
+  const U sign = bytes & 0x8080u;
+  return D{m[Field::relu] ? U(bytes & ~((sign << 1) - (sign >> 7))) : bytes};
+}
+// f16s to 8-bit floats as numbers of 16 bits. False, with nothing done, where one is a NaN, or is
+// not zero and below E4M3's least normal number.
+template <class Format, class U> TW_INLINE bool narrow_f16s_in_place(U pairs, U& result) {
+  if constexpr (!kIsVector<U>) {
+    return false;
+  } else {
+    using F = FormatOf<Format>;
+    using W = Vector<int16_t, 2 * LikeOf<U>::kCount>;
+    constexpr int kShift = 10 - F::kMantissa;
+    constexpr bool kRebiases = F::kExponent < 5;
+    constexpr int16_t kRebias = kRebiases ? 0x2000 : 0, kLeast = kRebias + 0x400;
+    const W w = bits_as<W>(pairs), size = w & int16_t{0x7fff};
+    const W normal = size >= kLeast;
+    const W other = kRebiases ? W((size > 0x7c00) | (~normal & (size > 0))) : W(size > 0x7c00);
+    if (!none(other)) return false;
+    const W limited = smaller(size, splat<W>((F::kMost << kShift) + kRebias));
+    W value = (limited + ((limited >> kShift) & 1) + int16_t((1 << (kShift - 1)) - 1 - kRebias)) >>
+              kShift;
+    if constexpr (kRebiases) value &= normal;
+    result = bits_as<U>(W(value | ((w >> 8) & 0x80)));
+    return true;
+  }
 }
 struct CvtF8F32 {
   static constexpr RowInfo info{.grammar = "cvt.rn.satfinite{.relu}.type.type2",
@@ -497,7 +534,7 @@ struct CvtF8F32 {
   static constexpr Mods kFixed[] = {kPlain};
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a, S b) {
-    return D{to_f8<D>(m, a) << 8 | to_f8<D>(m, b)};
+    return f8_pair<D>(m, narrow_f8<F8Of<D>>(a) << 8 | narrow_f8<F8Of<D>>(b));
   }
 };
 struct CvtF8F16 {
@@ -513,11 +550,16 @@ struct CvtF8F16 {
   static constexpr bool kVectors = true;
   static constexpr Field kReads[] = {Field::relu};
   template <class D, class S, class M> TW_INLINE static D lane2(M m, S a) {
-    return D{to_f8<D>(m, widen(high_half(a))) << 8 | to_f8<D>(m, widen(low_half(a)))};
+    using U = decltype(a.bits);
+    using F = F8Of<D>;
+    U halves;
+    if (narrow_f16s_in_place<F>(a.bits, halves))
+      return f8_pair<D>(m, U((halves | halves >> 8) & 0xffffu));
+    return f8_pair<D>(m, narrow_f8<F>(widen(high_half(a))) << 8 | narrow_f8<F>(widen(low_half(a))));
   }
 };
 // Two 8-bit floats in the low bytes of the halves of each element, as f16s: their bits in place, and
-// what E4M3 has below its least normal number, 2^-6, by the number of its units of 2^-9.
+// what E4M3 has below its least normal number, eight units of 2^-9, by the number of units.
 template <bool kE4M3, class U> TW_INLINE U halves_of_f8(U pairs) {
   using W = Vector<uint16_t, 2 * LikeOf<U>::kCount>;
   const W w = bits_as<W>(pairs);
@@ -525,12 +567,21 @@ template <bool kE4M3, class U> TW_INLINE U halves_of_f8(U pairs) {
   if constexpr (!kE4M3) {
     return bits_as<U>(select(magnitude > uint16_t{0x7c}, splat<W>(0x7fff), W(w << 8)));
   } else {
-    const W high = (magnitude >= uint16_t{4}) & W((magnitude << 8) + uint16_t{0x1c00}),
-            middle = (magnitude < uint16_t{4}) & (magnitude >= uint16_t{2}) &
-                     W((magnitude << 9) + uint16_t{0x1800}),
-            low = (magnitude == uint16_t{1}) & splat<W>(0x1800);
-    const W half = select(magnitude >= uint16_t{8}, W((magnitude << 7) + uint16_t{0x2000}),
-                          W(high | middle | low));
+    const W normal = (magnitude << 7) + uint16_t{0x2000};
+    W units;
+    if constexpr (kShufflesBytes<W>) {
+      using B = Vector<uint8_t, sizeof(W)>;
+      constexpr uint8_t kUpper[16] = {0, 0x18, 0x1c, 0x1e, 0x20, 0x21, 0x22, 0x23};
+      units = bits_as<W>(
+          shuffled_bytes(repeated<B>(kUpper), bits_as<B>(W(magnitude << 8 | uint16_t{0x80}))));
+    } else {
+      const W high = (magnitude >= uint16_t{4}) & W((magnitude << 8) + uint16_t{0x1c00}),
+              middle = (magnitude < uint16_t{4}) & (magnitude >= uint16_t{2}) &
+                       W((magnitude << 9) + uint16_t{0x1800}),
+              low = (magnitude == uint16_t{1}) & splat<W>(0x1800);
+      units = high | middle | low;
+    }
+    const W half = select(magnitude >= uint16_t{8}, normal, units);
     return bits_as<U>(select(magnitude == uint16_t{0x7f}, splat<W>(0x7fff), W(half | sign)));
   }
 }

@@ -277,6 +277,13 @@ struct MaxHalf {
   }
 };
 
+// 2^x; of bf16 with .ftz, where a subnormal x counts as 0 all the same: its power is 1.
+template <class H> TW_INLINE H exp2_half(H h) {
+  const auto x = widen(h);
+  if (ordinary_power(x)) return narrow_number<H>(exp2_of_limited(x, true));
+  const H power = narrow<H>(exp2_approx(x));
+  return kIsF16<H> ? power : flush_half(power);
+}
 struct Ex2F16 {
   static constexpr RowInfo info{.grammar = "ex2.approx.type",
                                 .operands = "d, a",
@@ -289,8 +296,7 @@ struct Ex2F16 {
                                 .manual = "half-precision-floating-point-instructions-ex2"};
   static constexpr bool kVectors = true, kEachHalf = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
-    return each_half(
-        [](auto x) TW_INLINE_LAMBDA { return narrow<decltype(x)>(exp2_approx(widen(x))); }, a);
+    return each_half([](auto x) TW_INLINE_LAMBDA { return exp2_half(x); }, a);
   }
 };
 struct Ex2Bf16 {
@@ -305,11 +311,7 @@ struct Ex2Bf16 {
                                 .manual = "half-precision-floating-point-instructions-ex2"};
   static constexpr bool kVectors = true, kEachHalf = true, kSpreadsPairs = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
-    return each_half(
-        [](auto x) TW_INLINE_LAMBDA {
-          return flush_half(narrow<decltype(x)>(exp2_approx(widen(flush_half(x)))));
-        },
-        a);
+    return each_half([](auto x) TW_INLINE_LAMBDA { return exp2_half(x); }, a);
   }
 };
 struct TanhHalf {

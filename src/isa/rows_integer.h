@@ -145,9 +145,12 @@ template <class V> TW_INLINE V quotient_of_low(V a, V b) {
   return convert<ElementOf<V>>(
       low_of_double(round_integral(kRzi, double_of_low(a) / double_of_low(b))));
 }
+template <class V> struct Division {
+  V quotient, rest;
+};
 // An estimate is a little too small, so no remainder is negative; below 2^49 it lacks one at most, and
 // a second one always leaves less than 2 b.
-template <class V> TW_INLINE V quotient_of_wide(V a, V b) {
+template <class V> TW_INLINE Division<V> division_of_wide(V a, V b) {
   constexpr double kBelow = 1 - 0x1p-49;
   auto inverse = kBelow / double_of(b), estimate = double_of(a) * inverse;
   V q, rest;
@@ -161,26 +164,30 @@ template <class V> TW_INLINE V quotient_of_wide(V a, V b) {
     q += more;
     rest -= more * b;
   }
-  return q + select(rest >= b, splat<V>(1), splat<V>(0));
+  const V lacks = V(rest >= b);
+  return {q - lacks, rest - (lacks & b)};
 }
-template <class V> TW_INLINE V quotient(V a, V b) {
+template <class V> TW_INLINE Division<V> division(V a, V b) {
   using T = ElementOf<V>;
   if constexpr (sizeof(T) == 2 || (sizeof(T) == 4 && kIsSigned<T>)) {
     auto x = convert<double>(convert<int32_t>(a)), y = convert<double>(convert<int32_t>(b));
-    const V q = convert<T>(convert<int32_t>(x / y));
+    V q = convert<T>(convert<int32_t>(x / y));
     if constexpr (sizeof(T) == 4)  // 2^31 has no int32_t: processors differ
-      return select(b == -1, V(-a), q);
-    else
-      return q;
+      q = select(b == -1, V(-a), q);
+    return {q, a - q * b};
   } else if constexpr (sizeof(T) == 4) {
-    return quotient_of_low(a, b);
+    const V q = quotient_of_low(a, b);
+    return {q, a - q * b};
   } else if constexpr (kIsSigned<T>) {
     using U = Like<V, uint64_t>;
-    V sign = select((a ^ b) < 0, splat<V>(-1), splat<V>(0));
-    U q = quotient(bits_as<U>(select(a < 0, V(-a), a)), bits_as<U>(select(b < 0, V(-b), b)));
-    return (bits_as<V>(q) ^ sign) - sign;
+    const V sign_a = a >> 63, sign_b = b >> 63, sign = sign_a ^ sign_b;
+    const auto d =
+        division(bits_as<U>(V((a ^ sign_a) - sign_a)), bits_as<U>(V((b ^ sign_b) - sign_b)));
+    return {(bits_as<V>(d.quotient) ^ sign) - sign, (bits_as<V>(d.rest) ^ sign_a) - sign_a};
   } else {
-    return all(((a | b) >> 52) == 0u) ? quotient_of_low(a, b) : quotient_of_wide(a, b);
+    if (!all(((a | b) >> 52) == 0u)) return division_of_wide(a, b);
+    const V q = quotient_of_low(a, b);
+    return {q, a - q * b};
   }
 }
 
@@ -196,7 +203,7 @@ struct DivInt {
   static constexpr size_t kWorkBytes = 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     if constexpr (kIsVector<T>) {
-      return select(b == 0, splat<T>(~ElementOf<T>(0)), quotient(a, b));
+      return select(b == 0, splat<T>(~ElementOf<T>(0)), division(a, b).quotient);
     } else {
       if (b == 0) return T(~T(0));
       if (kIsSigned<T> && b == T(-1)) return wrap_sub(T(0), a);
@@ -216,7 +223,7 @@ struct RemInt {
   static constexpr size_t kWorkBytes = 8;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) {
     if constexpr (kIsVector<T>) {
-      return select(b == 0, a, T(a - quotient(a, b) * b));
+      return select(b == 0, a, division(a, b).rest);
     } else {
       if (b == 0) return a;
       if (kIsSigned<T> && b == T(-1)) return 0;

@@ -83,15 +83,18 @@ struct RsqrtApprox {
 };
 
 // f64: 20 bits of mantissa; the low word of operand and result is not there (.ftz).
-TW_INLINE double flush(double x) {
-  return magnitude(x) < 0x1p-1022 ? (negative(x) ? -0.0 : 0.0) : x;
+template <class V>
+  requires kIsDouble<V>
+TW_INLINE V flush_double(V x) {
+  return select(magnitude(x) < 0x1p-1022, signed_zero(x), x);
 }
-TW_INLINE double high_word(double x) {
-  return bits_as<double>(bits_as<uint64_t>(x) & 0xffffffff00000000u);
+template <class V> TW_INLINE V high_word(V x) {
+  using U = FloatBits<V>;
+  return bits_as<V>(U(bits_as<U>(x) & 0xffffffff00000000u));
 }
-TW_INLINE double gross(double x) {
-  return x != x ? canonical(x) : flush(high_word(x));
-}  // cut to 20 bits, as an H200 does
+template <class V> TW_INLINE V gross(V x) {  // cut to 20 bits, as an H200 does
+  return select(x != x, canonical(x), flush_double(high_word(x)));
+}
 struct RcpApproxF64 {
   static constexpr RowInfo info{.grammar = "rcp.approx.ftz.type",
                                 .operands = "d, a",
@@ -100,8 +103,9 @@ struct RcpApproxF64 {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rcp-approx-ftz-f64"};
+  static constexpr bool kVectors = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
-    return gross(1.0 / flush(high_word(a)));
+    return gross(T(1.0 / flush_double(high_word(a))));
   }
 };
 struct RsqrtApproxF64 {
@@ -112,8 +116,9 @@ struct RsqrtApproxF64 {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rsqrt"};
+  static constexpr bool kVectors = true;
   template <class T, class M> TW_INLINE static T lane(M m, T a) {
-    return out(m, 1.0 / square_root(a));
+    return out(m, T(1.0 / square_root(a)));
   }
 };
 struct RsqrtApproxFtzF64 {
@@ -124,8 +129,9 @@ struct RsqrtApproxFtzF64 {
                                 .category = Category::special_function,
                                 .flops = 1,
                                 .manual = "floating-point-instructions-rsqrt-approx-ftz-f64"};
+  static constexpr bool kVectors = true;
   template <class T, class M> TW_INLINE static T lane(M, T a) {
-    return gross(1.0 / square_root(flush(high_word(a))));
+    return gross(T(1.0 / square_root(flush_double(high_word(a)))));
   }
 };
 

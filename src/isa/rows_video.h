@@ -82,9 +82,9 @@ TW_INLINE U simd_lanes(M m, U a, U b, U c) {
         r = (sum + 1 + (sum < 0)) >> 1;
         break;
       }
-      case VideoOp::difference: r = select(x < y, W(y - x), W(x - y)); break;
-      case VideoOp::least: r = select(x < y, x, y); break;
-      case VideoOp::most: r = select(x > y, x, y); break;
+      case VideoOp::difference: r = larger(x, y) - smaller(x, y); break;
+      case VideoOp::least: r = smaller(x, y); break;
+      case VideoOp::most: r = larger(x, y); break;
       case VideoOp::compare: {
         const uint8_t cmp = m[Field::cmp];
         const W equal = x == y, less = x<y, greater = x> y;
@@ -98,10 +98,7 @@ TW_INLINE U simd_lanes(M m, U a, U b, U c) {
         break;
       }
     }
-    if (saturates) {
-      r = select(r > most, most, r);
-      r = select(r < least, least, r);
-    }
+    if (saturates) r = larger(smaller(r, most), least);
     parts[odd] = r;
   }
   if (m[Field::operation] != kOpAdd) return bits_as<U>(W((parts[0] & kAll) | parts[1] << kBits));

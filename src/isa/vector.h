@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -48,8 +49,19 @@ template <class H, size_t N> struct SpreadHalfVector {
 template <class P, size_t N> struct PackedVector {
   Vector<uint32_t, N> bits;
 };
-// Masks of N lanes where a body takes predicates.
+// N elements of 64 bits, where they take two vectors.
+template <class T, size_t N> struct WideVector {
+  Vector<T, N / 2> part[2];
+};
+template <class V> inline constexpr bool kIsWide = false;
+template <class T, size_t N> inline constexpr bool kIsWide<WideVector<T, N>> = true;
 template <class T, size_t N> struct VectorOf : VectorType<T, N> {};
+template <class T, size_t N>
+  requires(std::is_arithmetic_v<T> && sizeof(T) == 8 && N * 8 > kVectorBytes)
+struct VectorOf<T, N> {
+  using type = WideVector<T, N>;
+};
+// Masks of N lanes where a body takes predicates.
 template <size_t N> struct VectorOf<bool, N> {
   using type = Vector<int32_t, N>;
 };
@@ -81,12 +93,17 @@ struct LikeOf<V> {
   static constexpr size_t kCount = sizeof(V) / sizeof(Element);
   template <class T> using type = Vector<T, kCount>;
 };
+template <class T, size_t N> struct LikeOf<WideVector<T, N>> {
+  using Element = T;
+  static constexpr size_t kCount = N;
+  template <class U> using type = typename VectorOf<U, N>::type;
+};
 template <class V, class T> using Like = typename LikeOf<V>::template type<T>;
 template <class V> struct ElementOfType {
   using type = V;
 };
 template <class V>
-  requires kIsVector<V>
+  requires(kIsVector<V> || kIsWide<V>)
 struct ElementOfType<V> {
   using type = typename LikeOf<V>::Element;
 };
@@ -255,24 +272,54 @@ template <class V> TW_INLINE auto negative(V x) { return bits_as<SignedBits<V>>(
 
 // a < b ? a : b and a > b ? a : b: b where one of them is a NaN.
 template <class V> TW_INLINE V smaller(V a, V b) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && kIsDouble<V>) return V(_mm512_min_pd(__m512d(a), __m512d(b)));
-  if constexpr (sizeof(V) == 64 && !kIsDouble<V>) return V(_mm512_min_ps(__m512(a), __m512(b)));
+  using E [[maybe_unused]] = ElementOf<V>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64) {
+    if constexpr (kIsDouble<V>) return V(_mm512_min_pd(__m512d(a), __m512d(b)));
+    if constexpr (std::is_same_v<E, float>) return V(_mm512_min_ps(__m512(a), __m512(b)));
+    if constexpr (std::is_same_v<E, int16_t>) return V(_mm512_min_epi16(__m512i(a), __m512i(b)));
+    if constexpr (std::is_same_v<E, int32_t>) return V(_mm512_min_epi32(__m512i(a), __m512i(b)));
+    if constexpr (std::is_same_v<E, uint32_t>) return V(_mm512_min_epu32(__m512i(a), __m512i(b)));
+  }
 #endif
 #if defined(__AVX2__)
-  if constexpr (sizeof(V) == 32 && kIsDouble<V>) return V(_mm256_min_pd(__m256d(a), __m256d(b)));
-  if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_min_ps(__m256(a), __m256(b)));
+  if constexpr (sizeof(V) == 32) {
+    if constexpr (kIsDouble<V>) return V(_mm256_min_pd(__m256d(a), __m256d(b)));
+    if constexpr (std::is_same_v<E, float>) return V(_mm256_min_ps(__m256(a), __m256(b)));
+    if constexpr (std::is_same_v<E, int16_t>) return V(_mm256_min_epi16(__m256i(a), __m256i(b)));
+    if constexpr (std::is_same_v<E, int32_t>) return V(_mm256_min_epi32(__m256i(a), __m256i(b)));
+    if constexpr (std::is_same_v<E, uint32_t>) return V(_mm256_min_epu32(__m256i(a), __m256i(b)));
+  }
+  if constexpr (sizeof(V) == 16 && std::is_same_v<E, int32_t>)
+    return V(_mm_min_epi32(__m128i(a), __m128i(b)));
+  if constexpr (sizeof(V) == 16 && std::is_same_v<E, uint32_t>)
+    return V(_mm_min_epu32(__m128i(a), __m128i(b)));
 #endif
   return select(a < b, a, b);
 }
 template <class V> TW_INLINE V larger(V a, V b) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && kIsDouble<V>) return V(_mm512_max_pd(__m512d(a), __m512d(b)));
-  if constexpr (sizeof(V) == 64 && !kIsDouble<V>) return V(_mm512_max_ps(__m512(a), __m512(b)));
+  using E [[maybe_unused]] = ElementOf<V>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64) {
+    if constexpr (kIsDouble<V>) return V(_mm512_max_pd(__m512d(a), __m512d(b)));
+    if constexpr (std::is_same_v<E, float>) return V(_mm512_max_ps(__m512(a), __m512(b)));
+    if constexpr (std::is_same_v<E, int16_t>) return V(_mm512_max_epi16(__m512i(a), __m512i(b)));
+    if constexpr (std::is_same_v<E, int32_t>) return V(_mm512_max_epi32(__m512i(a), __m512i(b)));
+    if constexpr (std::is_same_v<E, uint32_t>) return V(_mm512_max_epu32(__m512i(a), __m512i(b)));
+  }
 #endif
 #if defined(__AVX2__)
-  if constexpr (sizeof(V) == 32 && kIsDouble<V>) return V(_mm256_max_pd(__m256d(a), __m256d(b)));
-  if constexpr (sizeof(V) == 32 && !kIsDouble<V>) return V(_mm256_max_ps(__m256(a), __m256(b)));
+  if constexpr (sizeof(V) == 32) {
+    if constexpr (kIsDouble<V>) return V(_mm256_max_pd(__m256d(a), __m256d(b)));
+    if constexpr (std::is_same_v<E, float>) return V(_mm256_max_ps(__m256(a), __m256(b)));
+    if constexpr (std::is_same_v<E, int16_t>) return V(_mm256_max_epi16(__m256i(a), __m256i(b)));
+    if constexpr (std::is_same_v<E, int32_t>) return V(_mm256_max_epi32(__m256i(a), __m256i(b)));
+    if constexpr (std::is_same_v<E, uint32_t>) return V(_mm256_max_epu32(__m256i(a), __m256i(b)));
+  }
+  if constexpr (sizeof(V) == 16 && std::is_same_v<E, int32_t>)
+    return V(_mm_max_epi32(__m128i(a), __m128i(b)));
+  if constexpr (sizeof(V) == 16 && std::is_same_v<E, uint32_t>)
+    return V(_mm_max_epu32(__m128i(a), __m128i(b)));
 #endif
   return select(a > b, a, b);
 }
@@ -305,6 +352,18 @@ template <class V> TW_INLINE V sum_of_bytes(V x) {
                                _mm256_set1_epi16(1)));
 #endif
   return (x * (ElementOf<V>(~ElementOf<V>(0)) / 255)) >> (8 * (kElementBytesOf<V> - 1));
+}
+// The products of words of 16 bits, summed two by two.
+template <class W> TW_INLINE auto sums_of_products(W a, W b) {
+  using I = Vector<int32_t, sizeof(W) / 4>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(W) == 64) return I(_mm512_madd_epi16(__m512i(a), __m512i(b)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(W) == 32) return I(_mm256_madd_epi16(__m256i(a), __m256i(b)));
+#endif
+  const I x = bits_as<I>(a), y = bits_as<I>(b);
+  return I((x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16));
 }
 // Shifts by counts of their own, which give 0 beyond the width.
 template <class V> TW_INLINE V shifted_left(V x, V n) {
@@ -394,7 +453,7 @@ template <class C> TW_INLINE C lacking(C c) {
 template <class C> TW_INLINE bool all(C c) {
   if constexpr (kIsVector<C>) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(C) == 64) return _mm512_movepi32_mask(__m512i(c)) == 0xffff;
+    if constexpr (sizeof(C) == 64) return _mm512_test_epi64_mask(__m512i(~c), __m512i(~c)) == 0;
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(C) == 32) return _mm256_movemask_epi8(__m256i(c)) == -1;
@@ -428,7 +487,7 @@ TW_INLINE auto is_nan(V x) {
 template <class C> TW_INLINE bool none(C c) {
   if constexpr (kIsVector<C>) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(C) == 64) return _mm512_movepi32_mask(__m512i(c)) == 0;
+    if constexpr (sizeof(C) == 64) return _mm512_test_epi64_mask(__m512i(c), __m512i(c)) == 0;
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(C) == 32) return _mm256_movemask_epi8(__m256i(c)) == 0;
@@ -438,22 +497,54 @@ template <class C> TW_INLINE bool none(C c) {
   return all(lacking(c));
 }
 
-// f on whole vectors, or on each half of vectors whose doubles would not fit one vector.
-template <class F, class V, class... S> TW_INLINE V in_halves(F f, V a, S... s) {
-  if constexpr (kIsVector<V>) {
-    if constexpr (LikeOf<V>::kCount * 8 > kVectorBytes) {
-      constexpr size_t kHalf = LikeOf<V>::kCount / 2;
-      using Part = Vector<ElementOf<V>, kHalf>;
-      struct Pair {
-        Part part[2];
-      };
-      Pair result;
-      for (size_t i = 0; i < 2; ++i)
-        result.part[i] = f(bits_as<Pair>(a).part[i], bits_as<Pair>(s).part[i]...);
-      return bits_as<V>(result);
-    }
+// The first (0) or second (1) half of a vector, and two halves as one.
+template <size_t kPart, class V> TW_INLINE auto half_vector(V v) {
+  if constexpr (kIsWide<V>) {
+    return v.part[kPart];
+  } else {
+    using Part = Vector<ElementOf<V>, LikeOf<V>::kCount / 2>;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return Part(_mm512_extracti64x4_epi64(__m512i(v), kPart));
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32) return Part(_mm256_extracti128_si256(__m256i(v), kPart));
+#endif
+    struct Parts {
+      Part part[2];
+    };
+    return bits_as<Parts>(v).part[kPart];
   }
-  return f(a, s...);
+}
+template <class P> TW_INLINE auto both_vectors(P first, P second) {
+  constexpr size_t kCount = 2 * LikeOf<P>::kCount;
+  if constexpr (sizeof(P) == kVectorBytes) {
+    return WideVector<ElementOf<P>, kCount>{{first, second}};
+  } else {
+    using V = Vector<ElementOf<P>, kCount>;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(P) == 32)
+      return V(_mm512_inserti64x4(_mm512_castsi256_si512(__m256i(first)), __m256i(second), 1));
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(P) == 16) return V(_mm256_set_m128i(__m128i(second), __m128i(first)));
+#endif
+    struct Parts {
+      P part[2];
+    };
+    return bits_as<V>(Parts{{first, second}});
+  }
+}
+// f of vectors, or of each half of vectors whose lanes would not fit one vector as doubles.
+template <class F, class V, class... S> TW_INLINE auto in_halves(F f, V a, S... s) {
+  if constexpr (kIsVector<V> || kIsWide<V>) {
+    if constexpr (LikeOf<V>::kCount * 8 > kVectorBytes)
+      return both_vectors(f(half_vector<0>(a), half_vector<0>(s)...),
+                          f(half_vector<1>(a), half_vector<1>(s)...));
+    else
+      return f(a, s...);
+  } else {
+    return f(a, s...);
+  }
 }
 
 }  // namespace TW_TARGET
