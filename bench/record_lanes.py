@@ -19,11 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNS = 3
 
 
-def run(program, instruction_set, repeat):
+def run(program, instruction_set):
     environment = dict(os.environ, TILEWRIGHT_TARGET=instruction_set)
     arguments = [program, "--benchmark_min_time=0.01", "--benchmark_format=json"]
-    if repeat > 0:  # the whole table once, the list as often as asked
-        arguments.append("--benchmark_filter=^[^/]*(/masked)?$")
     result = subprocess.run(arguments, env=environment, check=True, capture_output=True, text=True)
     return {b["name"]: b["items_per_second"] / 1e9 for b in json.loads(result.stdout)["benchmarks"]}
 
@@ -65,9 +63,9 @@ def main(arguments):
     compiler = re.search(r"CMAKE_CXX_COMPILER:\w+=(.*)", (build / "CMakeCache.txt").read_text()).group(1)
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     rates = {name: {} for name in sets}
-    for repeat in range(RUNS):
+    for _ in range(RUNS):
         for name in sets:
-            for key, rate in run(program, name, repeat).items():
+            for key, rate in run(program, name).items():
                 rates[name][key] = max(rate, rates[name].get(key, 0))
     rows = []
     for key in rates[sets[0]]:
