@@ -126,10 +126,15 @@ template <class Row, class D, class S1> struct TwoTypes {
 
 // What a .cc form leaves in the condition code.
 template <class Row, class T> struct CarryOf {
-  static constexpr bool kDouble = false, kVectors = false, kRuntimeVectors = false;
-  static constexpr bool kEachHalf = false, kCompares = false;
+  static constexpr bool kDouble = false, kVectors = sizeof(T) == 8, kRuntimeVectors = false;
+  static constexpr bool kEachHalf = false, kCompares = false, kTakesWide = false;
+  static constexpr isa::HostMode kHostMode = isa::HostMode::none;
+  static constexpr size_t kWorkBytes = sizeof(T);
   static constexpr bool always_uniform(size_t) { return false; }
   template <class E> using Flat = E;
+  template <size_t N, class M, class... V> TW_INLINE static auto vectors(M m, V... v) {
+    return Row::template carry<typename isa::VectorOf<T, N>::type, M>(m, v...);
+  }
   template <class M, class... S> TW_INLINE static bool call(M m, S... s) {
     return Row::template carry<T, M>(m, s...);
   }
@@ -289,7 +294,8 @@ template <class Body, class M, class D, class... S> struct Handlers {
     constexpr size_t N = isa::kVectorBytes / (Body::kTakesWide ? Body::kWorkBytes : kWidest);
     using Element =
         std::conditional_t<std::is_same_v<D, bool>, uint32_t, typename Stored<Flat<D>>::type>;
-    alignas(64) Element buffer[kElements];
+    [[maybe_unused]] uint32_t mask = 0;
+    alignas(64) Element buffer[std::is_same_v<D, bool> ? 1 : kElements];
     Element* out = buffer;
     if constexpr (!kMasked && !std::is_same_v<D, bool>)
       out = reinterpret_cast<Element*>(frame + op->d);
@@ -298,8 +304,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
         auto result = Body::template vectors<N>(
             mods, vector_at<N, Flat<S>>(sources.Slot<I>::source.values, l)...);
         if constexpr (std::is_same_v<D, bool>) {
-          auto hit = isa::convert<int32_t>(result);
-          __builtin_memcpy(out + l, &hit, sizeof hit);
+          mask |= bits_of(result) << l;
         } else {
           store_slots<Flat<D>>(out + l, result);
         }
@@ -320,7 +325,7 @@ template <class Body, class M, class D, class... S> struct Handlers {
       }
     }
     if constexpr (std::is_same_v<D, bool>) {
-      store_mask<kMasked>(op, frame, warp, mask_of_lanes(buffer));
+      store_mask<kMasked>(op, frame, warp, mask);
     } else if constexpr (kMasked) {
       using Slot = typename Stored<D>::type;
       blend(reinterpret_cast<Slot*>(frame + op->d), reinterpret_cast<const Slot*>(buffer),

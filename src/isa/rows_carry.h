@@ -13,12 +13,24 @@
 namespace tw::isa {
 inline namespace TW_TARGET {
 
-// The carry of d = x + y + c, whatever y is, and the borrow of d = x - y - c.
-template <class T> TW_INLINE bool carry_of_sum(T d, T x, bool c) {
-  return (Unsigned<T>(d) < Unsigned<T>(x)) | ((d == x) & c);
+// bool, or a mask of lanes.
+template <class T> using Truth = decltype(std::declval<T>() == std::declval<T>());
+template <class T> TW_INLINE Truth<T> below(T x, T y) {
+  using U = Like<T, Unsigned<ElementOf<T>>>;
+  return bits_as<U>(x) < bits_as<U>(y);
 }
-template <class T> TW_INLINE bool borrow_of_difference(T d, T x, bool c) {
-  return (Unsigned<T>(d) > Unsigned<T>(x)) | ((d == x) & c);
+template <class T> TW_INLINE Truth<T> equal_where(T x, T y, PredicateOf<T> c) {
+  if constexpr (kIsVector<T>)
+    return (x == y) & convert<std::make_signed_t<ElementOf<T>>>(c);
+  else
+    return x == y && c;
+}
+// The carry of d = x + y + c, whatever y is, and the borrow of d = x - y - c.
+template <class T> TW_INLINE Truth<T> carry_of_sum(T d, T x, PredicateOf<T> c) {
+  return below(d, x) | equal_where(d, x, c);
+}
+template <class T> TW_INLINE Truth<T> borrow_of_difference(T d, T x, PredicateOf<T> c) {
+  return below(x, d) | equal_where(d, x, c);
 }
 
 struct AddCc {
@@ -31,9 +43,7 @@ struct AddCc {
                                 .manual = "extended-precision-arithmetic-instructions-add-cc"};
   static constexpr bool kSignless = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_add(a, b); }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T a) {
-    return carry_of_sum(d, a, false);
-  }
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T a) { return below(d, a); }
 };
 struct Addc {
   static constexpr RowInfo info{.grammar = "addc{.cc}.type",
@@ -48,7 +58,7 @@ struct Addc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) {
     return wrap_add(wrap_add(a, b), T(c));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T a, bool c) {
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T a, PredicateOf<T> c) {
     return carry_of_sum(d, a, c);
   }
 };
@@ -62,8 +72,8 @@ struct SubCc {
                                 .manual = "extended-precision-arithmetic-instructions-sub-cc"};
   static constexpr bool kSignless = true;
   template <class T, class M> TW_INLINE static T lane(M, T a, T b) { return wrap_sub(a, b); }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T a) {
-    return !borrow_of_difference(d, a, false);
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T a) {
+    return lacking(below(a, d));
   }
 };
 struct Subc {
@@ -79,8 +89,8 @@ struct Subc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, bool c) {
     return wrap_sub(wrap_sub(a, b), T(!c));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T a, bool c) {
-    return !borrow_of_difference(d, a, !c);
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T a, PredicateOf<T> c) {
+    return lacking(borrow_of_difference(d, a, lacking(c)));
   }
 };
 struct MadLoCc {
@@ -96,9 +106,7 @@ struct MadLoCc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
     return wrap_add(wrap_mul(a, b), c);
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T c) {
-    return carry_of_sum(d, c, false);
-  }
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T c) { return below(d, c); }
 };
 struct MadHiCc {
   static constexpr RowInfo info{.grammar = "mad.hi.cc.type",
@@ -113,9 +121,7 @@ struct MadHiCc {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c) {
     return wrap_add(high_product(a, b), c);
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T c) {
-    return carry_of_sum(d, c, false);
-  }
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T c) { return below(d, c); }
 };
 struct MadcLo {
   static constexpr RowInfo info{.grammar = "madc.lo{.cc}.type",
@@ -131,7 +137,7 @@ struct MadcLo {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, bool cc) {
     return wrap_add(wrap_add(wrap_mul(a, b), c), T(cc));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T c, bool cc) {
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T c, PredicateOf<T> cc) {
     return carry_of_sum(d, c, cc);
   }
 };
@@ -149,7 +155,7 @@ struct MadcHi {
   template <class T, class M> TW_INLINE static T lane(M, T a, T b, T c, PredicateOf<T> cc) {
     return wrap_add(wrap_add(high_product(a, b), c), one_where<T>(cc));
   }
-  template <class T, class M> TW_INLINE static bool carry(M, T d, T c, bool cc) {
+  template <class T, class M> TW_INLINE static Truth<T> carry(M, T d, T c, PredicateOf<T> cc) {
     return carry_of_sum(d, c, cc);
   }
 };
