@@ -1,5 +1,7 @@
 #include "cudart/copy.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "cudart/api.h"
@@ -21,20 +23,24 @@ struct Resolved {
 
 // The host address of [address, address + the bytes the extent spans).
 cudaError_t resolve(const Side& side, const Extent& extent, Resolved& resolved) {
-  if (side.address == nullptr) return cudaErrorInvalidValue;
+  if (side.address == nullptr) return because(cudaErrorInvalidValue, "an address is null");
   const uint64_t address = reinterpret_cast<uint64_t>(side.address);
   const unsigned __int128 span = (unsigned __int128)(extent.depth - 1) * side.slice +
                                  (unsigned __int128)(extent.height - 1) * side.pitch + extent.width;
   if (span > UINT64_MAX - address) return cudaErrorInvalidValue;
   const std::optional<Located> located = locate(side.address);
   if (!located) {
-    if (in_device_window(side.address)) return cudaErrorInvalidValue;
+    if (in_device_window(side.address))
+      return because(cudaErrorInvalidValue,
+                     fmt::format("no allocation holds the device address {:#x}", address));
     resolved.bytes = reinterpret_cast<uint8_t*>(address);
     return cudaSuccess;
   }
   const emu::Allocation& allocation = located->allocation;
   if (uint64_t(span) > allocation.address + allocation.bytes - address)
-    return cudaErrorInvalidValue;
+    return because(cudaErrorInvalidValue,
+                   fmt::format("{} bytes at offset {} of an allocation of {} bytes", uint64_t(span),
+                               address - allocation.address, allocation.bytes));
   resolved.bytes = located->context->device().host_pointer(address, uint64_t(span));
   resolved.known = true;
   resolved.device = &located->context->device();
@@ -58,7 +64,10 @@ cudaError_t prepare_copy(Side to, Side from, Extent extent, cudaMemcpyKind kind,
   if (const cudaError_t error = resolve(from, extent, source); error != cudaSuccess) return error;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if ((to_device && !target.known) || (from_device && !source.known)) return cudaErrorInvalidValue;
+  if (to_device && !target.known)
+    return because(cudaErrorInvalidValue, "to a device, but the destination is the host's memory");
+  if (from_device && !source.known)
+    return because(cudaErrorInvalidValue, "from a device, but the source is the host's memory");
   pageable = !target.known || !source.known;
   work = [=] {
     for (size_t z = 0; z < extent.depth; z++) {
@@ -99,7 +108,7 @@ cudaError_t prepare_fill(Side to, int value, unsigned element_bytes, Extent exte
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
   Resolved target;
   if (const cudaError_t error = resolve(to, extent, target); error != cudaSuccess) return error;
-  if (!target.known) return cudaErrorInvalidValue;
+  if (!target.known) return because(cudaErrorInvalidValue, "this is the host's memory");
   work = [=] {
     for (size_t z = 0; z < extent.depth; z++)
       for (size_t y = 0; y < extent.height; y++) {

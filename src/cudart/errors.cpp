@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <utility>
 
 #include "cudart/host_observer.h"
 
@@ -59,6 +60,19 @@ cudaError_t& last_error() {
   return error;
 }
 
+namespace {
+struct Reason {
+  cudaError_t error = cudaSuccess;
+  std::string text;
+};
+thread_local Reason reason;
+}  // namespace
+
+cudaError_t because(cudaError_t error, std::string text) {
+  reason = {error, std::move(text)};
+  return error;
+}
+
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) [[unlikely]] {
     last_error() = error;
@@ -68,8 +82,12 @@ cudaError_t note(cudaError_t error) {
         error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
         error == cudaErrorAssert ||
         (error >= cudaErrorHardwareStackError && error <= cudaErrorLaunchFailure);
-    if (HostObserver* observer = host_observer(); observer != nullptr && !left_by_kernel)
-      observer->call_failed(int(error), error_name(error), error_text(error));
+    const Reason why = std::exchange(reason, {});
+    if (HostObserver* observer = host_observer(); observer != nullptr && !left_by_kernel) {
+      std::string text = error_text(error);
+      if (why.error == error) text += ": " + why.text;
+      observer->call_failed(int(error), error_name(error), text.c_str());
+    }
   }
   return error;
 }

@@ -7,6 +7,8 @@
 // tests/e2e/programs/api_errors.cu.
 #pragma once
 
+#include <string>
+
 #include "cudart/cuda_api.h"
 #include "emu/device.h"
 
@@ -19,6 +21,9 @@ const char* error_text(cudaError_t error);
 cudaError_t error_of_fault(emu::FaultKind kind);
 
 cudaError_t& last_error();  // of the calling thread
+
+// Returns `error`; when this thread notes its next one, observers hear the reason as well.
+cudaError_t because(cudaError_t error, std::string reason);
 
 // Returns `error` after noting it as the thread's last error, unless it is success or "not ready".
 cudaError_t note(cudaError_t error);

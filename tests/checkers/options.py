@@ -98,6 +98,15 @@ def main():
         report = json.load(open(os.path.join(folder, "out.json")))
         expect(report["command"] == "check" and report["program"] == "prog.cu", "command and program", run)
 
+        # Why a copy is refused.
+        with open(os.path.join(folder, "copy.cu"), "w") as file:
+            file.write("int main() { int host[2000] = {}, *p; cudaMalloc(&p, 4096);\n"
+                       "cudaMemcpy(p, host, 8000, cudaMemcpyHostToDevice);\n"
+                       "cudaMemcpy(host, host, 8, cudaMemcpyDeviceToHost); cudaFree(p); }")
+        run = check("copy.cu")
+        for why in ("8000 bytes at offset 0 of an allocation of 4096 bytes", "from a device, but the source is the host's memory"):
+            expect(why in run.stderr, why, run)
+
         # However the program ends, what it has launched has been checked, and counted.
         with open(os.path.join(folder, "ends.cu"), "w") as file:
             file.write(ENDS)
