@@ -9,6 +9,7 @@ namespace tw::cudart {
 
 // Calls that need no device.
 template <class Body> cudaError_t guarded(Body&& body) {
+  forget_reason();
   if (Runtime::get().forked()) return note(cudaErrorInitializationError);
   return note(body());
 }

@@ -2,6 +2,7 @@
 // encode tensor maps. There is no other driver behind this runtime.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "cudart/api.h"
@@ -35,19 +36,22 @@ uint32_t element_bytes(int type) {
 int encode_tiled(void* out, int type, uint32_t rank, void* address, const uint64_t* sizes,
                  const uint64_t* strides, const uint32_t* box, const uint32_t* steps,
                  int interleave, int swizzle, int /*l2_promotion*/, int fill) {
-  const auto refuse = [](const char* what) {
-    complain_once(what, fmt::format("cuTensorMapEncodeTiled: {} is not supported", what));
-    return kDriverNotSupported;
+  const auto refuse = [](const char* what, int code) {
+    complain_once(what, fmt::format("cuTensorMapEncodeTiled: {}", what));
+    return code;
   };
-  if (out == nullptr || sizes == nullptr || box == nullptr || steps == nullptr || rank == 0 ||
-      rank > emu::kMaxTensorRank || (rank > 1 && strides == nullptr) ||
-      reinterpret_cast<uintptr_t>(out) % 64 != 0 || reinterpret_cast<uintptr_t>(address) % 16 != 0)
-    return kDriverInvalidValue;
+  if (out == nullptr || sizes == nullptr || box == nullptr || steps == nullptr ||
+      (rank > 1 && strides == nullptr) || reinterpret_cast<uintptr_t>(out) % 64 != 0)
+    return refuse("a null pointer, or a map that does not lie on 64 bytes", kDriverInvalidValue);
+  if (rank == 0 || rank > emu::kMaxTensorRank)
+    return refuse("the rank must be from 1 to 5", kDriverInvalidValue);
   if (element_bytes(type) == 0)
-    return refuse("this type of elements (tf32, or floats that are flushed, or packed)");
-  if (interleave != 0) return refuse("an interleaved layout");
-  if (swizzle < 0 || swizzle > 3) return refuse("this swizzle");
-  if (fill != 0) return refuse("a fill with NaN");
+    return refuse("elements of tf32, packed ones and floats that are flushed are not supported",
+                  kDriverNotSupported);
+  if (interleave != 0) return refuse("an interleaved layout is not supported", kDriverNotSupported);
+  if (swizzle < 0 || swizzle > 3)
+    return refuse("this swizzle is not supported", kDriverNotSupported);
+  if (fill != 0) return refuse("a fill with NaN is not supported", kDriverNotSupported);
   emu::TensorMap map;
   map.magic = emu::TensorMap::kMagic;
   map.element_bytes = uint8_t(element_bytes(type));
@@ -56,19 +60,18 @@ int encode_tiled(void* out, int type, uint32_t rank, void* address, const uint64
   map.address = reinterpret_cast<uint64_t>(address);
   map.stride[0] = map.element_bytes;
   for (uint32_t d = 0; d < rank; ++d) {
-    if (sizes[d] == 0 || sizes[d] > uint64_t{1} << 32 || box[d] == 0 || box[d] > 256 ||
-        steps[d] == 0 || steps[d] > 8)
-      return kDriverInvalidValue;
-    if (steps[d] != 1) return refuse("an element stride other than 1");
-    if (d > 0 && (strides[d - 1] % 16 != 0 || strides[d - 1] >= uint64_t{1} << 40))
-      return kDriverInvalidValue;
+    if (sizes[d] == 0 || sizes[d] > uint64_t{1} << 32)
+      return refuse("a size must be from 1 to 2^32", kDriverInvalidValue);
+    if (steps[d] == 0 || steps[d] > 8)
+      return refuse("an element stride must be from 1 to 8", kDriverInvalidValue);
+    if (steps[d] != 1)
+      return refuse("element strides other than 1 are not supported", kDriverNotSupported);
     map.size[d] = uint32_t(sizes[d] - 1);
-    map.box[d] = uint16_t(box[d]);
+    map.box[d] = uint16_t(std::min(box[d], 257u));
     if (d > 0) map.stride[d] = strides[d - 1];
   }
-  const uint32_t line = map.box[0] * map.element_bytes;
-  if (line % 16 != 0 || (swizzle != 0 && line > 16u * map.swizzle_pieces))
-    return kDriverInvalidValue;
+  if (const char* error = emu::error_of(map); *error != 0)
+    return refuse(error, kDriverInvalidValue);
   std::memcpy(out, &map, sizeof map);
   return kDriverSuccess;
 }

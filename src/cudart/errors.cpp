@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <utility>
 
 #include "cudart/host_observer.h"
 
@@ -61,17 +60,19 @@ cudaError_t& last_error() {
 }
 
 namespace {
-struct Reason {
-  cudaError_t error = cudaSuccess;
-  std::string text;
+struct Reason {  // nothing to destroy: calls come also when the program ends
+  cudaError_t error;
+  char text[200];
 };
-thread_local Reason reason;
+thread_local Reason reason{};
 }  // namespace
 
-cudaError_t because(cudaError_t error, std::string text) {
-  reason = {error, std::move(text)};
+cudaError_t because(cudaError_t error, const std::string& text) {
+  reason.error = error;
+  reason.text[text.copy(reason.text, sizeof reason.text - 1)] = 0;
   return error;
 }
+void forget_reason() { reason.error = cudaSuccess; }
 
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) [[unlikely]] {
@@ -82,12 +83,12 @@ cudaError_t note(cudaError_t error) {
         error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
         error == cudaErrorAssert ||
         (error >= cudaErrorHardwareStackError && error <= cudaErrorLaunchFailure);
-    const Reason why = std::exchange(reason, {});
     if (HostObserver* observer = host_observer(); observer != nullptr && !left_by_kernel) {
       std::string text = error_text(error);
-      if (why.error == error) text += ": " + why.text;
+      if (reason.error == error) text += std::string(": ") + reason.text;
       observer->call_failed(int(error), error_name(error), text.c_str());
     }
+    forget_reason();
   }
   return error;
 }

@@ -23,7 +23,8 @@ cudaError_t error_of_fault(emu::FaultKind kind);
 cudaError_t& last_error();  // of the calling thread
 
 // Returns `error`; when this thread notes its next one, observers hear the reason as well.
-cudaError_t because(cudaError_t error, std::string reason);
+cudaError_t because(cudaError_t error, const std::string& reason);
+void forget_reason();  // at the start of a call
 
 // Returns `error` after noting it as the thread's last error, unless it is success or "not ready".
 cudaError_t note(cudaError_t error);

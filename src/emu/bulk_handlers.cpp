@@ -19,6 +19,7 @@ namespace {
 using isa::Field;
 
 constexpr uint32_t kPiece = 16;
+constexpr uint32_t kBoxAlign = 128;
 
 // One lane's copy. A function returns false when the warp has faulted.
 class BulkCopy {
@@ -46,16 +47,18 @@ class BulkCopy {
     if (at == nullptr || map.magic != TensorMap::kMagic)
       return misuse(FaultKind::illegal_address,
                     fmt::format("there is no tensor map at address {:#x}", map_address));
+    if (const char* error = error_of(map); *error != 0)
+      return misuse(FaultKind::illegal_instruction,
+                    fmt::format("a bulk tensor copy with a tensor map that is none: {}", error));
     if (map.rank != rank)
       return misuse(FaultKind::illegal_instruction,
                     fmt::format("a bulk tensor copy of rank {} with a tensor map of rank {}", rank,
                                 map.rank));
-    const uint32_t align = map.swizzle_pieces == 1 ? kPiece : 128;
-    if (shared % align != 0)
+    if (shared % kBoxAlign != 0)
       return misuse(FaultKind::misaligned_address,
                     fmt::format("a bulk tensor copy at shared address {:#x}: it must be a multiple "
                                 "of {}",
-                                shared, align));
+                                shared, kBoxAlign));
     // Measured on an H200: both are illegal instructions.
     if (int64_t(coordinates[0]) * map.element_bytes % kPiece != 0)
       return misuse(
@@ -79,14 +82,13 @@ class BulkCopy {
     uint32_t index[kMaxTensorRank] = {};  // within the box
     for (uint64_t l = 0; l < lines; ++l, shared += line) {
       bool inside = true;
-      int64_t offset = 0;
+      uint64_t offset = 0;
       for (uint32_t d = 1; d < rank; ++d) {
         const int64_t c = int64_t(coordinates[d]) + index[d];
         inside = inside && c >= 0 && c <= int64_t(map.size[d]);
-        offset += c * int64_t(map.stride[d]);
+        offset += uint64_t(c) * map.stride[d];
       }
-      if (!move_line(map, map.address + uint64_t(offset), shared, coordinates[0], inside, line))
-        return false;
+      if (!move_line(map, map.address + offset, shared, coordinates[0], inside, line)) return false;
       for (uint32_t d = 1; d < rank && ++index[d] == map.box[d]; ++d) index[d] = 0;
     }
     return true;
@@ -113,9 +115,10 @@ class BulkCopy {
   // The bytes [low, high) of a piece; into shared memory the others become zero.
   bool move(uint64_t global, uint32_t shared, uint32_t low, uint32_t high) {
     uint8_t piece[kPiece] = {};
-    if (store_ && (high <= low || !shared_side(shared, piece))) return high <= low;
+    if (store_ && high <= low) return true;
+    if (store_ && !shared_side(shared, piece)) return false;
     for (uint32_t at = low; at < high;) {
-      // A tensor's lines begin anywhere: as many bytes as lie on a multiple of their number.
+      // A tensor may end within a piece: as many bytes as lie on a multiple of their number.
       uint32_t bytes = kPiece;
       while (bytes > high - at || (global + at) % bytes != 0) bytes /= 2;
       if (!global_side(global + at, piece + at, bytes)) return false;
@@ -210,7 +213,7 @@ class BulkCopy {
 };
 
 [[gnu::noinline]] bool copy_lane(const Op* op, char* frame, Warp* warp, uint32_t lane) {
-  const auto& o = *static_cast<const BulkOperands*>(op->extra);
+  const auto& o = static_cast<const BulkOperands&>(*static_cast<const MachineOperands*>(op->extra));
   const auto word = [&](uint32_t i) {
     return reinterpret_cast<const uint32_t*>(frame + o.s[i])[(o.uniform >> i) & 1 ? 0 : lane];
   };

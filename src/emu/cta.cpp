@@ -238,7 +238,8 @@ void Cta::note_yield(const Warp& warp, uint64_t fuel) {
 
 bool Cta::repeats(const Warp& warp) const {
   constexpr uint32_t kRepeats = 8;
-  return spinning_[warp.index].repeated >= kRepeats;
+  const Spinning& s = spinning_[warp.index];
+  return s.repeated >= std::max(kRepeats, 2 * s.round);
 }
 
 bool Cta::stuck() const {

@@ -76,8 +76,8 @@ struct Worker {
 
 // Of a warp while lanes may have to be let go (paths.cpp).
 struct Spinning {
-  // A round of states is found as Brent does: by one that it compares with, taken anew after one,
-  // two, four, ... yields.
+  // Brent's cycle detection: each state is compared with one kept from earlier; which one is kept
+  // changes after one, two, four, ... yields.
   uint64_t state = 0;             // hashed
   uint32_t since = 0, until = 0;  // yields since it was taken, and until the next is
   uint32_t round = 0;             // its length in yields, where it has come again

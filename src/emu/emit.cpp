@@ -434,7 +434,7 @@ class Emitter {
     if (kind != AccessKind::atomic) {
       const Site& s = p_.sites[ir.site];
       site->used_bytes = s.function->instructions[s.instruction].used_bytes;
-      // Nor are those used whose register nobody reads.
+      // Bytes whose register nobody reads are unused, too.
       for (uint32_t i = 0; i < ir.destinations; ++i)
         if (uses_[ir.d[i]] == 0)
           site->used_bytes &=
@@ -572,8 +572,8 @@ class Emitter {
         break;
       case Builtin::mbarrier_expect_tx:
       case Builtin::mbarrier_complete_tx:
-        observe.run = observe_mbarrier_handler(ir.async ? MbarrierAction::copies
-                                                        : MbarrierAction::transaction);
+        observe.run =
+            observe_mbarrier_handler(ir.async ? MbarrierAction::bulk : MbarrierAction::transaction);
         break;
       case Builtin::warp_sync: observe.run = observe_warp_sync_handler(); break;
       case Builtin::fence:

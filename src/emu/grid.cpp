@@ -118,7 +118,7 @@ void GridRunImpl::end_observation() {
 
 void GridRunImpl::prepare(Worker& worker, uint32_t index) {
   worker.state = &state_;
-  if (worker.sites.empty()) worker.sites.assign(state_.program->sites.size(), SiteCache{1, 0, 0});
+  if (worker.sites.empty()) worker.sites.assign(state_.program->sites.size(), kNoCache);
   if (index < observers_.size()) worker.observer = observers_[index];
   if (index < block_tallies_.size()) worker.block_tallies = block_tallies_[index].data();
 }
@@ -133,11 +133,12 @@ void GridRunImpl::run_parallel() {
     prepare(worker, index);
     // Mostly a CTA runs to its end. Those that may wait for one another (--fast) take turns.
     const bool turns = state_.program->order_dependent;
+    const uint64_t most = (resident_limit_ + extra) / (extra + 1);
     std::deque<std::unique_ptr<Cta>> mine;
     bool more = true, ended = false;
     std::unique_ptr<Cta> spare = std::make_unique<Cta>(state_);
     while (!ended && !state_.stop.load(std::memory_order_relaxed)) {
-      if (more && (mine.empty() || (turns && mine.size() < resident_limit_))) {
+      if (more && (mine.empty() || (turns && mine.size() < most))) {
         const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
         more = number < ctas_;
         if (more) {

@@ -46,7 +46,7 @@ class GridRunImpl final : public GridRun {
   std::mutex fault_mutex_;
   Fault fault_;
   Progress progress_;
-  // Interleaved runs: CTAs that have begun and not ended.
+  // Interleaved runs.
   Worker worker_;
   std::vector<Observer*> observers_;                    // by worker; observed launches only
   std::vector<std::vector<BlockTally>> block_tallies_;  // by worker
@@ -58,7 +58,7 @@ class GridRunImpl final : public GridRun {
   uint32_t proofs_ = 0;  // how often lanes have been let go
   std::vector<std::unique_ptr<Cta>> spare_;
   mutable std::mutex running_mutex_;
-  std::vector<const Cta*> running_;
+  std::vector<const Cta*> running_;  // CTAs that a thread runs, or that take turns on one
 };
 
 }  // namespace tw::emu

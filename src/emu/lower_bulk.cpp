@@ -28,8 +28,9 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
              load = machine == Machine::bulk_load || machine == Machine::bulk_tensor_load;
   const uint32_t rank = tensor ? match.mods[Field::vec] : 0;
   const size_t needed = 2 + !tensor + load, given = in.operands.size();
-  if (given != needed && given != needed + 1)  // a cache policy: a hint
-    return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(), needed));
+  if (given != needed + match.mods[Field::cache_hint])  // a cache policy comes last
+    return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(),
+                                    needed + match.mods[Field::cache_hint]));
   const Operand &inner = in.operands[load ? 0 : 1], &outer = in.operands[load ? 1 : 0];
   Result<Source> shared = shared_operand(f, in, inner);
   if (!shared.ok()) return shared.error();
@@ -66,13 +67,13 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
     sources[1] = place->offset == 0
                      ? place->address
                      : apply("add.u64", {place->address, constant(uint64_t(place->offset))});
-    const uint32_t bytes = d_.new_register(4);
+    const uint32_t bytes = load ? d_.new_register(4) : kNoReg;
     Ir& copy = append(IrKind::machine);
     copy.builtin = int32_t(Builtin::bulk_copy);
     copy.mods = isa::Mods{}.with(Field::vec, uint8_t(rank)).with(Field::to, !load);
     for (const Source& s : sources) copy.s[copy.sources++] = s;
+    if (!load) return Unit{};
     copy.d[copy.destinations++] = bytes;
-    if (!barrier) return Unit{};
     Ir& complete = append(IrKind::machine);
     complete.builtin = int32_t(Builtin::mbarrier_complete_tx);
     complete.space = AccessSpace::shared;
@@ -84,11 +85,12 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
   return guard_ != kNoReg ? guarded(in, make) : make();
 }
 
-Status Lowering::bulk_group(const ptx::Instruction& in, Machine machine) {
-  const bool wait = machine == Machine::bulk_wait;
-  if (in.operands.size() != wait || (wait && in.operands[0].kind != OperandKind::integer))
+// Groups of bulk copies and of wgmma, fences of wgmma: nothing to do where each is complete when it
+// has started.
+Status Lowering::nothing_to_order(const ptx::Instruction& in, bool waits) {
+  if (in.operands.size() != waits || (waits && in.operands[0].kind != OperandKind::integer))
     return error_at(in, fmt::format("'{}' takes {}", in.spelling(),
-                                    wait ? "a number of groups" : "no operand"));
+                                    waits ? "a number of groups" : "no operand"));
   return Unit{};
 }
 

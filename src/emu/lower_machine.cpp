@@ -167,13 +167,13 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::wgmma_bit: return warpgroup_multiply(f, in, match, machine);
     case Machine::wgmma_fence:
     case Machine::wgmma_commit:
-    case Machine::wgmma_wait: return warpgroup_group(in, machine);
+    case Machine::bulk_commit: return nothing_to_order(in, false);
+    case Machine::wgmma_wait:
+    case Machine::bulk_wait: return nothing_to_order(in, true);
     case Machine::bulk_load:
     case Machine::bulk_store:
     case Machine::bulk_tensor_load:
     case Machine::bulk_tensor_store: return bulk_copy(f, in, match, machine);
-    case Machine::bulk_commit:
-    case Machine::bulk_wait: return bulk_group(in, machine);
     case Machine::fence_mbarrier_init: return builtin(in, Builtin::fence, {}, match.mods);
     case Machine::setmaxnreg: return Unit{};  // each warp has all registers that it names
     case Machine::count: break;

@@ -125,9 +125,16 @@ Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
   const Factors factors = factors_of(machine);
   const bool halves = factors.geometry == isa::kM16N8K16;
   const std::array<uint32_t, 3>& block = d_.options.block_shape;
-  if (block[0] * block[1] * block[2] % kWarpgroup != 0)
-    return error_at(in, fmt::format("'{}' takes warpgroups: blocks of a multiple of {} threads",
-                                    in.spelling(), kWarpgroup));
+  if (block[0] * block[1] * block[2] < kWarpgroup)
+    return error_at(in,
+                    fmt::format("'{}' takes a warpgroup: {} threads", in.spelling(), kWarpgroup));
+  const uint32_t pieces = match.mods[Field::geometry];  // of eight columns
+  const bool integers = factors.sign_bits == 0;
+  if (integers && pieces > 4 && pieces % 2 != 0)
+    return error_at(
+        in, fmt::format("'{}': integers have 8, 16, 24, 32, 48, 64, ... columns", in.spelling()));
+  if (machine == Machine::wgmma_bit && match.mods[Field::operation] != isa::kOpAnd)
+    return error_at(in, fmt::format("'{}' takes .and only", in.spelling()));
   if (in.operands.size() < 4)
     return error_at(in, fmt::format("'{}' takes D, A, B and scale-d", in.spelling()));
   const bool a_in_registers = elements_of(in.operands[1]).size() > 1;
@@ -149,7 +156,6 @@ Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
     turned[turns == 2 ? i : 1] = o.bits != 0;
   }
 
-  const uint32_t pieces = match.mods[Field::geometry];  // of eight columns
   const size_t sums = match.type == Type::f16 ? 2 : 4;  // registers of a piece of D
   Result<std::vector<Source>> c = fragment(f, in, 0, pieces * sums, 4);
   if (!c.ok()) return c.error();
@@ -204,15 +210,6 @@ Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
   Status s = guard_ != kNoReg ? guarded(in, make) : make();
   for (const Destination& d : *outs) finish(d);
   return s;
-}
-
-// The order of products: nothing to do where each is complete when it has started.
-Status Lowering::warpgroup_group(const ptx::Instruction& in, Machine machine) {
-  const bool wait = machine == Machine::wgmma_wait;
-  if (in.operands.size() != wait || (wait && in.operands[0].kind != OperandKind::integer))
-    return error_at(in, fmt::format("'{}' takes {}", in.spelling(),
-                                    wait ? "a number of groups" : "no operand"));
-  return Unit{};
 }
 
 }  // namespace tw::emu

@@ -217,13 +217,12 @@ class Lowering {
 
   Status warpgroup_multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                             Machine machine);
-  Status warpgroup_group(const ptx::Instruction& in, Machine machine);
   struct SharedFactor;
   // ---- bulk copies (lower_bulk.cpp) ----
 
   Status bulk_copy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                    Machine machine);
-  Status bulk_group(const ptx::Instruction& in, Machine machine);
+  Status nothing_to_order(const ptx::Instruction& in, bool waits);
   Result<Source> shared_operand(Instance& f, const ptx::Instruction& in, const Operand& o);
   // ---- matrices of both kinds ----
 

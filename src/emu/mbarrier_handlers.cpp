@@ -20,6 +20,7 @@ using isa::Field;
 
 constexpr uint64_t kCountMask = (1u << 20) - 1;
 constexpr int64_t kBytesBias = int64_t{1} << 21;
+constexpr const char* kTooManyBytes = "more bytes pending than the object counts (2^20-1)";
 
 struct State {
   uint32_t expected = 0, missing = 0;
@@ -36,6 +37,7 @@ struct State {
            uint64_t((bytes + kBytesBias) & ((1 << 22) - 1)) << 40 | uint64_t(live) << 62 |
            uint64_t(phase) << 63;
   }
+  bool too_many_bytes() const { return bytes >= kBytesBias || bytes < -kBytesBias; }
   void complete_if_due() {
     if (missing != 0 || bytes != 0) return;
     phase = !phase;
@@ -101,6 +103,7 @@ template <bool kDrop> const Op* arrive(TW_HANDLER_ARGS) {
                      uint32_t count =
                          o.sources > 1 && !expect ? value<uint32_t>(o, frame, 1, lane) : 1;
                      if (expect) s.bytes += value<uint32_t>(o, frame, 1, lane);
+                     if (s.too_many_bytes()) return kTooManyBytes;
                      if (count > s.missing) return "more arrivals than the phase expects";
                      reinterpret_cast<uint64_t*>(frame + o.d[0])[lane] = *word;
                      s.missing -= count;
@@ -117,6 +120,7 @@ template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
                      State s = State::unpack(*word);
                      if (!s.live) return "transaction on an object that is not initialised";
                      s.bytes += kSign * int64_t(value<uint32_t>(o, frame, 1, lane));
+                     if (s.too_many_bytes()) return kTooManyBytes;
                      if (kSign < 0) s.complete_if_due();
                      *word = s.pack();
                      return nullptr;
@@ -124,7 +128,8 @@ template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
 }
 
 // Done when the phase named by the state (or parity) has passed. When it has not, there is no use in
-// trying again before other warps have run: the warp gives back its fuel but for one branch.
+// trying again before other warps have run: the warp gives back most of its fuel, all but an eighth,
+// which the wait has cost (Cta::note_yield).
 const Op* wait(TW_HANDLER_ARGS) {
   return each_lane(
       op, frame, warp,
@@ -136,7 +141,8 @@ const Op* wait(TW_HANDLER_ARGS) {
                           : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
         uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
         *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
-        if (s.phase == waited && warp->fuel > 1) warp->fuel_given -= warp->fuel - 1, warp->fuel = 1;
+        if (s.phase == waited && warp->fuel > 1)
+          warp->fuel_given -= warp->fuel - 1 - warp->fuel / 8, warp->fuel = 1;
         return nullptr;
       });
 }

@@ -81,11 +81,10 @@ bool locate(Warp* warp, uint32_t site, uint64_t address, uint32_t bytes);
 // Host address of one lane's access in any space, or nullptr.
 uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes,
                       uint32_t lane);
-// Records the fault of the first lane in `mask` whose access fails; returns nullptr, which stops
-// the warp.
 // Stops the warp: a lane has done what the message says. Returns nullptr, as a handler that faults
 // does.
 const Op* lane_fault(const Op* op, Warp* warp, uint32_t lane, FaultKind kind, std::string message);
+// The same for an access: of the first active lane whose address cannot be accessed.
 const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& key);
 
 }  // namespace tw::emu

@@ -251,6 +251,7 @@ Handler observe_mbarrier_handler(MbarrierAction action) {
     case MbarrierAction::invalidate: return observe_mbarrier<MbarrierAction::invalidate>;
     case MbarrierAction::arrive: return observe_mbarrier<MbarrierAction::arrive>;
     case MbarrierAction::copies: return observe_mbarrier<MbarrierAction::copies>;
+    case MbarrierAction::bulk: return observe_mbarrier<MbarrierAction::bulk>;
     case MbarrierAction::transaction: return observe_mbarrier<MbarrierAction::transaction>;
     default: return observe_mbarrier<MbarrierAction::passed>;
   }

@@ -47,8 +47,9 @@ enum class AccessKind : uint8_t { read, write, atomic };
 
 // What lanes do to an mbarrier object: a phase's arrivals hand over what came before them to those
 // that have seen the phase complete.
-// `copies`: cp.async.mbarrier.arrive, an arrival that comes when the lane's copies are complete.
-enum class MbarrierAction : uint8_t { init, invalidate, arrive, copies, transaction, passed };
+// `copies`: cp.async.mbarrier.arrive, an arrival that comes when the lane's copies are complete;
+// `bulk`: the bytes of the bulk copy that the lane has started last.
+enum class MbarrierAction : uint8_t { init, invalidate, arrive, copies, bulk, transaction, passed };
 
 // What decode knows of an instruction that accesses memory; lives as long as the Program.
 struct AccessSite {
@@ -69,9 +70,10 @@ struct AccessSite {
   uint8_t operation = isa::kOpNone;  // isa::Operation of atomics
   bool result_used = true;           // atomics: the old value goes somewhere
   bool address_uniform = false;      // one scalar address slot
-  bool async = false;                // of cp.async: its write, which is done when its thread has
-                                     // waited; its reads of single bytes but the first
-  bool bulk = false;                 // of a bulk copy, piece by piece
+  // Not counted as an access of the instruction: of cp.async the write, which is done when its
+  // thread has waited, and the reads of single bytes but the first; of bulk copies and wgmma all.
+  bool async = false;
+  bool bulk = false;  // of a bulk copy, piece by piece
   bool value_uniform =
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).

@@ -82,12 +82,14 @@ inline constexpr uint32_t kNoBlock = 0xffffffff;
       [[maybe_unused]] ::tw::emu::Warp *warp
 
 // Where a site's accesses fell last time: bounds and bias of one allocation. Device address + bias
-// is the host address. Empty when span == 0.
+// is the host address.
 struct SiteCache {
   uint64_t low = 0;
   uint64_t span = 0;  // bytes
   intptr_t bias = 0;
 };
+// Holds no address that a program may have.
+inline constexpr SiteCache kNoCache{uint64_t{1} << 63, 0, 0};
 
 enum class WarpState : uint8_t {
   ready,    // can run

@@ -108,7 +108,7 @@ struct Program {
   bool order_dependent = false;
   // Threads may order one another by other means than barriers: memory, in global or shared space.
   bool schedule_dependent = false;
-  bool async_copies = false;                 // it has cp.async
+  bool async_copies = false;                 // it has cp.async, or bulk copies to shared memory
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
   std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered
   std::vector<CopiedValue> copied;           // kObserveAccesses

@@ -234,7 +234,7 @@ const Op* call_free(TW_HANDLER_ARGS) {
       warp->cta->observer->invalid_free(*warp->cta, *warp, op->site, lane, address);
   });
   // Site caches may hold the bounds of what was freed.
-  for (SiteCache& cache : warp->worker->sites) cache = SiteCache{1, 0, 0};
+  for (SiteCache& cache : warp->worker->sites) cache = kNoCache;
   TW_NEXT;
 }
 

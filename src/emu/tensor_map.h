@@ -21,6 +21,25 @@ struct alignas(64) TensorMap {
   uint32_t size[kMaxTensorRank] = {};    // elements, minus 1: up to 2^32
   uint16_t box[kMaxTensorRank] = {};
 };
+// What is wrong with a map that a program made, or an empty text. Copies ask, too: a map lies in
+// memory that anybody may write to.
+inline const char* error_of(const TensorMap& m) {
+  const uint32_t line = m.box[0] * m.element_bytes;
+  const auto power = [](uint32_t n) { return n != 0 && n <= 8 && (n & (n - 1)) == 0; };
+  if (m.rank == 0 || m.rank > kMaxTensorRank) return "the rank must be from 1 to 5";
+  if (!power(m.element_bytes) || !power(m.swizzle_pieces))
+    return "no such elements, or no such swizzle";
+  if (m.address % 16 != 0) return "the address must be a multiple of 16";
+  for (uint32_t d = 0; d < m.rank; ++d) {
+    if (m.box[d] == 0 || m.box[d] > 256) return "a box has 1 to 256 elements along each dimension";
+    if (d > 0 && (m.stride[d] % 16 != 0 || m.stride[d] >= uint64_t{1} << 40))
+      return "a stride must be a multiple of 16, below 2^40";
+  }
+  if (line % 16 != 0) return "a line of the box must be a multiple of 16 bytes";
+  if (m.swizzle_pieces != 1 && line > 16u * m.swizzle_pieces)
+    return "a line of the box must fit into a line of the swizzle";
+  return "";
+}
 static_assert(sizeof(TensorMap) == 128, "the size of a CUtensorMap");
 
 }  // namespace tw::emu

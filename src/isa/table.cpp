@@ -503,7 +503,11 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
-  if (instruction.spelling().find("cluster") != std::string::npos)
+  const auto names = [&](std::string_view word) {
+    return instruction.spelling().find(word) != std::string::npos;
+  };
+  if (names("multicast::cluster") || names("barrier.cluster") ||
+      names("shared::cluster.shared::cta"))
     return Error{
         fmt::format("instruction '{}' is not supported: clusters of more than one block are "
                     "not",

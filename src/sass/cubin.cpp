@@ -309,8 +309,10 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
     std::vector<std::vector<FloatInstruction>> floats(function->instructions.size());
     // Behind the last jump, which leads to itself, lies padding.
     size_t bytes = code->bytes.size() / kInstructionBytes * kInstructionBytes;
-    const auto opcode = [&](size_t at) { return Reader(code->bytes, at).take<uint64_t>() & 0xfff; };
-    while (bytes >= kInstructionBytes && opcode(bytes - kInstructionBytes) == kNop)
+    const auto opcode_at = [&](size_t at) {
+      return Reader(code->bytes, at).take<uint64_t>() & 0xfff;
+    };
+    while (bytes >= kInstructionBytes && opcode_at(bytes - kInstructionBytes) == kNop)
       bytes -= kInstructionBytes;
     k.instructions = uint32_t(bytes / kInstructionBytes);
     for (size_t at = 0; at < bytes; at += kInstructionBytes) {
@@ -330,7 +332,7 @@ Result<std::vector<KernelCode>> read_cubin(std::span<const uint8_t> image,
       if ((float_op(opcode) != kNoFloat || opcode == kMufu || opcode == kCall ||
            opcode == kCallAbsolute) &&
           std::none_of(inner.begin(), inner.end(),
-                       [&](const auto& r) { return at >= r.first && at < r.second; }))
+                       [&](const auto& range) { return at >= range.first && at < range.second; }))
         floats[instruction->second].push_back({opcode, uint32_t(low >> 12 & 15)});
       if (operation == kAtomsPopcInc) k.counted_increments.push_back(instruction->second);
     }

@@ -9,7 +9,7 @@ void AsyncCopies::reset(uint64_t shared_bytes, uint32_t threads) {
   words_.assign((shared_bytes + 3) / 4, 0);
   copies_.clear();
   unused_.clear();
-  for (Thread& t : threads_) t.group = 0, t.started.clear(), t.first = 0;
+  for (Thread& t : threads_) t.group = 0, t.started.clear(), t.first = 0, t.pieces.clear();
   threads_.resize(threads);
   tied_.clear();
   pending_ = 0;
@@ -22,7 +22,8 @@ const AsyncCopies::Copy* AsyncCopies::find(uint64_t offset, uint32_t bytes) cons
   return nullptr;
 }
 
-void AsyncCopies::begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes) {
+void AsyncCopies::begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes,
+                        bool bulk) {
   uint32_t index = uint32_t(copies_.size());
   if (unused_.empty()) {
     copies_.emplace_back();
@@ -30,10 +31,10 @@ void AsyncCopies::begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_
     index = unused_.back();
     unused_.pop_back();
   }
-  copies_[index] = {thread, site, uint32_t(offset), bytes, threads_[thread].group, 1, false};
+  copies_[index] = {thread, site, uint32_t(offset), bytes, threads_[thread].group, 1, bulk, false};
   const uint64_t end = std::min<uint64_t>((offset + bytes) / 4, words_.size());
   for (uint64_t word = offset / 4; word < end; ++word) words_[word] = index + 1;
-  threads_[thread].started.push_back(index);
+  (bulk ? threads_[thread].pieces : threads_[thread].started).push_back(index);
   ++pending_;
 }
 
@@ -77,6 +78,14 @@ void AsyncCopies::tie(uint32_t thread, uint32_t offset) {
   }
   t.started = std::move(left);
   t.first = 0;
+}
+
+void AsyncCopies::tie_bulk(uint32_t thread, uint32_t offset) {
+  if (thread >= threads_.size() || threads_[thread].pieces.empty()) return;
+  std::vector<uint32_t>& tied = tied_[offset];
+  std::vector<uint32_t>& pieces = threads_[thread].pieces;
+  tied.insert(tied.end(), pieces.begin(), pieces.end());  // as holders in the list's place
+  pieces.clear();
 }
 
 void AsyncCopies::passed(uint32_t offset) {

@@ -1,10 +1,11 @@
-// Asynchronous copies (cp.async) of a CTA that nobody has waited for: which bytes of shared memory
-// they may still be writing.
+// Asynchronous copies (cp.async, cp.async.bulk) of a CTA that nobody has waited for: which bytes of
+// shared memory they may still be writing.
 //
 // A copy belongs to the thread that started it and to the group that the thread closes next; it is
 // over when that thread has waited for the group, or when somebody has passed an mbarrier that the
 // thread has tied its copies to. Until then nobody may touch its bytes, not even the thread itself,
-// and not another copy: copies are not ordered among themselves. Copies are of whole words (4, 8 or
+// and not another copy: copies are not ordered among themselves. The pieces of a bulk copy belong to
+// no group: they end with their own mbarrier. Copies are of whole words (4, 8 or
 // 16 bytes, aligned), so a word has at most one that matters.
 // Limit: phases of an mbarrier are not told apart; who has passed one ends all copies tied so far.
 //
@@ -26,6 +27,7 @@ class AsyncCopies {
     uint32_t offset = 0, bytes = 0;
     uint64_t group = 0;    // of its thread
     uint32_t holders = 1;  // lists below that name it; it is used again when none does
+    bool bulk = false;
     bool over = false;
   };
 
@@ -35,7 +37,7 @@ class AsyncCopies {
   // A pending copy that writes one of these bytes, or nullptr.
   const Copy* find(uint64_t offset, uint32_t bytes) const;
 
-  void begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes);
+  void begin(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes, bool bulk = false);
   void commit(uint32_t thread) {
     if (thread < threads_.size()) ++threads_[thread].group;
   }
@@ -43,6 +45,8 @@ class AsyncCopies {
   void wait(uint32_t thread, uint64_t keep);
   // All that the thread has started, closed groups or not, ends with the mbarrier at `offset`.
   void tie(uint32_t thread, uint32_t offset);
+  // The same of the pieces of one bulk copy: what the thread has started since it last did this.
+  void tie_bulk(uint32_t thread, uint32_t offset);
   void passed(uint32_t offset);  // somebody has seen a phase of it complete
 
  private:
@@ -50,6 +54,7 @@ class AsyncCopies {
     uint64_t group = 0;             // that the next copy joins
     std::vector<uint32_t> started;  // indices into copies_, from `first` on
     size_t first = 0;
+    std::vector<uint32_t> pieces;  // of a bulk copy that has not been tied yet
   };
   void end(uint32_t index);
   void let_go(uint32_t index) {

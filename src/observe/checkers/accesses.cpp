@@ -72,7 +72,8 @@ uint32_t CheckSession::resolved_access(Resolved& r) {
   // Local memory is a thread's own: racecheck has nothing to say.
   if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) {
     racecheck(r);
-    if (r.space == AccessSpace::shared && (r.a.site.async || r.cta->copies.any())) async_access(r);
+    const bool copy = r.a.site.async && r.a.site.kind == emu::AccessKind::write;
+    if (r.space == AccessSpace::shared && (copy || r.cta->copies.any())) async_access(r);
   }
   if (options_.tools & kInitcheck) initcheck(r);
   return r.lanes;

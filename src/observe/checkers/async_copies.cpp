@@ -14,6 +14,7 @@ using report::Severity;
 void CheckSession::async_access(const Resolved& r) {
   shadow::AsyncCopies& copies = r.cta->copies;
   const emu::AccessSite& site = r.a.site;
+  const bool is_copy = site.async && site.kind == AccessKind::write;
   for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
     const uint32_t lane = uint32_t(__builtin_ctz(left));
     const uint32_t thread = r.a.warp.index * emu::kLanes + lane;
@@ -22,7 +23,7 @@ void CheckSession::async_access(const Resolved& r) {
       const shadow::AsyncCopies::Copy copy = *found;
       count("race-shared", Severity::error, copy.site, site.site, 1, [&](Finding& f) {
         const bool own = copy.thread == thread;
-        const char* what = site.async                       ? "write after write: a copy to"
+        const char* what = is_copy                          ? "write after write: a copy to"
                            : site.kind == AccessKind::write ? "write after write: a write to"
                            : site.kind == AccessKind::read  ? "read after write: a read of"
                                                             : "an atomic access to";
@@ -30,21 +31,22 @@ void CheckSession::async_access(const Resolved& r) {
             "{} bytes that an asynchronous copy may still be writing: {} has not waited for it",
             what, own ? "the thread" : "the thread that started it");
         f.advice =
-            own ? "wait for the copy's group before (cp.async.wait_group, __pipeline_wait_prior, "
-                  "cooperative_groups::wait)"
-                : "the thread that starts a copy waits for its group (cp.async.wait_group, "
-                  "__pipeline_wait_prior); then __syncthreads() makes it known to the others";
+            copy.bulk ? "wait for the phase of the copy's mbarrier (mbarrier.try_wait, "
+                        "cuda::barrier::wait), in every thread that uses the bytes"
+            : own ? "wait for the copy's group before (cp.async.wait_group, __pipeline_wait_prior, "
+                    "cooperative_groups::wait)"
+                  : "the thread that starts a copy waits for its group (cp.async.wait_group, "
+                    "__pipeline_wait_prior); then __syncthreads() makes it known to the others";
         f.where = fmt::format("{} and {}, shared address {:#x}", thread_text(r.a.cta, copy.thread),
                               thread_text(r.a.cta, thread), r.address[lane]);
         f.sites.push_back(place(copy.site, "asynchronous copy"));
-        f.sites.push_back(place(site.site, site.async                       ? "asynchronous copy"
+        f.sites.push_back(place(site.site, is_copy                          ? "asynchronous copy"
                                            : site.kind == AccessKind::write ? "write"
                                            : site.kind == AccessKind::read  ? "read"
                                                                             : "atomic access"));
       });
     }
-    if (site.async && site.kind == AccessKind::write)
-      copies.begin(thread, site.site, r.address[lane], site.bytes);
+    if (is_copy) copies.begin(thread, site.site, r.address[lane], site.bytes, site.bulk);
   }
 }
 

@@ -305,7 +305,13 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
       f.where = thread_text(
           *now_, fault.block[0] + uint64_t(g.x) * (fault.block[1] + uint64_t(g.y) * fault.block[2]),
           0);
-      for (const uint32_t site : fault.waiting) f.sites.push_back(place(site, "waits"));
+      for (const uint32_t site : fault.waiting) {
+        report::FindingSite at = place(site, "waits");
+        const bool named = std::any_of(f.sites.begin(), f.sites.end(), [&](const auto& other) {
+          return other.file == at.file && other.line == at.line;
+        });
+        if (!named) f.sites.push_back(std::move(at));
+      }
     });
   }
   for (auto c = ctas_.begin(); c != ctas_.end();) {

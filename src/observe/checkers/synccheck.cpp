@@ -254,14 +254,19 @@ void CheckSession::shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const 
 void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::MbarrierAction action,
                             uint32_t lanes, const uint32_t* offset) {
   if (!(options_.tools & kRacecheck)) return;
-  const bool copies = action == emu::MbarrierAction::copies;
-  const bool arrive = copies || action == emu::MbarrierAction::arrive;
+  const bool copies = action == emu::MbarrierAction::copies,
+             bulk = action == emu::MbarrierAction::bulk;
+  const bool arrive = copies || bulk || action == emu::MbarrierAction::arrive;
   if (!arrive && action != emu::MbarrierAction::passed) return;
   CtaState& s = state(cta);
-  if (copies)
+  if (copies || bulk)
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
       const uint32_t lane = uint32_t(__builtin_ctz(left));
-      s.copies.tie(warp.index * emu::kLanes + lane, offset[lane]);
+      const uint32_t thread = warp.index * emu::kLanes + lane;
+      if (bulk)
+        s.copies.tie_bulk(thread, offset[lane]);
+      else
+        s.copies.tie(thread, offset[lane]);
     }
   races_.settle(s.shared);
   shadow::CtaOrder& order = s.shared.order;

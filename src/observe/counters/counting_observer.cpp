@@ -126,7 +126,8 @@ void CountingObserver::bulk(const emu::Access& access) {
   const uint64_t address = access.address(uint32_t(std::countr_zero(access.lanes)));
   constexpr uint32_t kSectorBytes = 32;
   const uint64_t sector = address / kSectorBytes * 2 + write;
-  if (std::exchange(bulk_sector_, sector) == sector) return;
+  const bool further = address > std::exchange(bulk_address_, address);
+  if (std::exchange(bulk_sector_, sector) == sector && further) return;
   const uint64_t line = address / kLineBytes;
   const uint8_t part = uint8_t(1u << address % kLineBytes / kSectorBytes);
   (write ? written_ : read_).add(line, part);

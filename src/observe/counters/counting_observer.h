@@ -72,6 +72,7 @@ class CountingObserver final : public emu::Observer {
   std::vector<Load> loads_;
   std::vector<std::pair<uint32_t, uint32_t>> runs_;  // of one warp, in loads_
   uint32_t cta_ = 0;
+  uint64_t bulk_address_ = 0;
   uint64_t bulk_sector_ = ~uint64_t(0);  // the last one counted of bulk copies, and whether written
   std::vector<L2Request> l2_;
   uint64_t l2_read_ = 0, l2_written_ = 0;

@@ -44,7 +44,8 @@ std::string stored_name(const GemmCandidate& c) {
 }
 
 TEST(GemmModel, TakesAFastOneOfTheStoredKernels) {
-  for (const nlohmann::json& stored : stored_tiles()["cases"]) {
+  const nlohmann::json tiles = stored_tiles();
+  for (const nlohmann::json& stored : tiles["cases"]) {
     const std::string name = stored_name(choose_gemm(problem_of(stored), GemmMachine{}, 1));
     double fastest = 1e300, taken = 1e300;
     for (const nlohmann::json& row : stored["results"]) {
@@ -58,7 +59,8 @@ TEST(GemmModel, TakesAFastOneOfTheStoredKernels) {
 }
 
 TEST(GemmModel, PredictsTheStoredTimes) {
-  for (const nlohmann::json& stored : stored_tiles()["cases"]) {
+  const nlohmann::json tiles = stored_tiles();
+  for (const nlohmann::json& stored : tiles["cases"]) {
     const GemmProblem p = problem_of(stored);
     std::vector<double> ratios;
     for (const nlohmann::json& row : stored["results"]) {
