@@ -91,6 +91,22 @@ void CheckSession::racecheck(Resolved& r) {
   racing_ = nullptr;
 }
 
+// CUB's compactions may work in place: a block overwrites what another one has read, and knows so from
+// a flag of that block which depends on what it read. No release says so, but nothing else can
+// happen, and users of the library can do nothing about it.
+bool CheckSession::ordered_by_cub(uint32_t read, uint32_t write) {
+  const auto [known, fresh] = now_->of_cub.try_emplace(uint64_t(read) << 32 | write, false);
+  if (fresh) {
+    const std::string from = place(read, "").file, to = place(write, "").file;
+    const auto within = [](const std::string& file, const char* folder) {
+      return file.find(folder) != std::string::npos;
+    };
+    known->second =
+        within(from, "/cub/") && (within(to, "/cub/") || within(to, "/thrust/system/cuda/"));
+  }
+  return known->second;
+}
+
 void CheckSession::on_race(const shadow::Race& race) {
   const bool shared = racing_ == nullptr || racing_shared_;
   const CtaNumber &first = numbers_[race.first.cta], &second = numbers_[race.second.cta];
@@ -103,9 +119,11 @@ void CheckSession::on_race(const shadow::Race& race) {
   const bool warp = race.first.cta == race.second.cta && race.first.warp == race.second.warp;
   const bool block = race.first.cta == race.second.cta;
   const bool scoped = race.first.strong && race.second.strong;  // strong, but not for one another
-  Severity severity = race.unchanged   ? Severity::note
-                      : race.converged ? Severity::warning
-                                       : Severity::error;
+  const bool by_cub = !shared && !block && !kernels && !first_writes && second_writes &&
+                      ordered_by_cub(race.first.site, race.second.site);
+  Severity severity = race.unchanged || by_cub ? Severity::note
+                      : race.converged         ? Severity::warning
+                                               : Severity::error;
   // The pair is the same whichever came first.
   uint32_t a = race.first.site, b = race.second.site;
   if (a > b) std::swap(a, b);
@@ -123,6 +141,7 @@ void CheckSession::on_race(const shadow::Race& race) {
                             : "blocks",
                     shared ? "shared" : "global");
     if (race.unchanged) f.message += "; the write stores the value that is there already";
+    if (by_cub) f.message += "; both are CUB's, which orders them by what is read";
     if (scoped)
       f.message += "; both are strong, but their scope does not cover the other block";
     else if (race.first.type == shadow::AccessType::atomic ||

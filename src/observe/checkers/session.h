@@ -242,6 +242,7 @@ class CheckSession final : public emu::ObserverSource {
     std::vector<shadow::SharedRange> ranges, row_ranges;  // for the handlers
     std::unordered_map<uint64_t, size_t>
         quick;  // findings by kind, sites and severity, without strings
+    std::unordered_map<uint64_t, bool> of_cub;  // pairs of sites: ordered_by_cub
     void set_ranges(bool by_array);
     void forget_sites() {
       sites.assign(sites.size(), {});
@@ -318,6 +319,7 @@ class CheckSession final : public emu::ObserverSource {
   // Counts a finding; `make` fills in the text when it is the first.
   void count(const char* kind, report::Severity severity, uint32_t site, uint32_t site2,
              uint64_t times, const std::function<void(report::Finding&)>& make);
+  bool ordered_by_cub(uint32_t read, uint32_t write);
   report::FindingSite place(uint32_t site, const char* role) const {
     return place(*now_->program, site, role);
   }
