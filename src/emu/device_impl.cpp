@@ -221,7 +221,8 @@ bool in_toolkit(const ptx::Module& module, const ptx::SourceLocation& l) {
   if (l.line == 0 || l.file >= module.files.size()) return true;
   const std::string& file = module.files[l.file];
   return file.find("/include/") != std::string::npos &&
-         (file.find("/cuda") != std::string::npos || file.find("/targets/") != std::string::npos);
+         (file.find("/cuda") != std::string::npos || file.find("/targets/") != std::string::npos ||
+          file.find("/bin/../") != std::string::npos || file.find("/nvidia/") != std::string::npos);
 }
 
 // The innermost line of the user's; without one, the innermost of all; null where there is none.
