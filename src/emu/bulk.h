@@ -7,9 +7,9 @@
 namespace tw::emu {
 
 // Operands of Builtin::bulk_copy. s[0]: the address in shared memory; s[1]: the address in global
-// memory, or of the tensor map; s[2]: the size; of a tensor, its coordinates from s[2] on. d[0]: the bytes that
-// the copy counts for an mbarrier. Field::vec: the rank of the tensor, 0 without one; Field::to: 1
-// from shared to global memory.
+// memory, or of the tensor map; s[2]: the size; of a tensor, its coordinates from s[2] on. d[0],
+// into shared memory: the bytes that the copy counts for its mbarrier. Field::vec: the rank of the
+// tensor, 0 without one; Field::to: 1 from shared to global memory.
 struct BulkOperands : MachineOperands {
   bool observed = false;  // the observer wants accesses: they are told piece by piece
   AccessSite shared;      // of 16 bytes

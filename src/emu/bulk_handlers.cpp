@@ -19,7 +19,7 @@ namespace {
 using isa::Field;
 
 constexpr uint32_t kPiece = 16;
-constexpr uint32_t kBoxAlign = 128;
+constexpr uint32_t kBoxAlign = 128;  // of a box in shared memory; what less does was not measured
 
 // One lane's copy. A function returns false when the warp has faulted.
 class BulkCopy {

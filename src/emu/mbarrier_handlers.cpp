@@ -20,6 +20,7 @@ using isa::Field;
 
 constexpr uint64_t kCountMask = (1u << 20) - 1;
 constexpr int64_t kBytesBias = int64_t{1} << 21;
+constexpr int64_t kMostBytes = (int64_t{1} << 20) - 1;  // of the manual; the field holds more
 constexpr const char* kTooManyBytes = "more bytes pending than the object counts (2^20-1)";
 
 struct State {
@@ -37,7 +38,7 @@ struct State {
            uint64_t((bytes + kBytesBias) & ((1 << 22) - 1)) << 40 | uint64_t(live) << 62 |
            uint64_t(phase) << 63;
   }
-  bool too_many_bytes() const { return bytes >= kBytesBias || bytes < -kBytesBias; }
+  bool too_many_bytes() const { return bytes > kMostBytes || bytes < -kMostBytes; }
   void complete_if_due() {
     if (missing != 0 || bytes != 0) return;
     phase = !phase;

@@ -107,6 +107,14 @@ def main():
         for why in ("8000 bytes at offset 0 of an allocation of 4096 bytes", "from a device, but the source is the host's memory"):
             expect(why in run.stderr, why, run)
 
+        # CUB's compactions in place are ordered by what they read: a note, which fails nothing.
+        with open(os.path.join(folder, "unique.cu"), "w") as file:
+            file.write("#include <thrust/device_vector.h>\n#include <thrust/unique.h>\n"
+                       "int main() { thrust::device_vector<int> v(100000, 1);\n"
+                       "return thrust::unique(v.begin(), v.end()) - v.begin() == 1 ? 0 : 3; }")
+        run = check("unique.cu")
+        expect(run.returncode == 0 and "error" not in run.stderr, "thrust::unique in place", run)
+
         # However the program ends, what it has launched has been checked, and counted.
         with open(os.path.join(folder, "ends.cu"), "w") as file:
             file.write(ENDS)

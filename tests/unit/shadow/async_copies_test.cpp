@@ -81,6 +81,24 @@ TEST(AsyncCopies, EndWithTheMbarrierTheyAreTiedTo) {
   EXPECT_FALSE(c.any());
 }
 
+TEST(AsyncCopies, BulkCopiesEndWithTheirOwnMbarrierAlone) {
+  AsyncCopies c = of_two_threads();
+  c.begin(0, 1, 0, 16, true);
+  c.begin(0, 1, 16, 16, true);
+  c.tie_bulk(0, 128);
+  c.begin(0, 2, 32, 16, true);  // the next stage
+  c.tie_bulk(0, 136);
+  c.commit(0), c.wait(0, 0);  // groups are of cp.async
+  c.tie(0, 144), c.passed(144);
+  EXPECT_NE(c.find(0, 4), nullptr);
+  c.passed(136);
+  EXPECT_EQ(c.find(32, 16), nullptr);
+  EXPECT_NE(c.find(0, 4), nullptr);
+  EXPECT_NE(c.find(16, 4), nullptr);
+  c.passed(128);
+  EXPECT_FALSE(c.any());
+}
+
 TEST(AsyncCopies, WithoutAnyNothingIsKept) {
   AsyncCopies c;
   c.clear();
