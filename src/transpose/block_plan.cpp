@@ -10,19 +10,19 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Pieces of at most `most` of a dimension, as even as whole sectors of `unit` elements allow.
 int piece(int64_t size, int64_t most, int64_t unit) {
-  if (size <= most) return int(size);
   const int64_t even = ceil_div(size, ceil_div(size, most));
   return int(std::min(size, ceil_div(even, unit) * unit));
 }
 
-// Extents that make runs of up to `run_bytes` where `order` (innermost first) allows.
+// Extents that make runs of up to `run_bytes`, of whole dimensions or pieces, where `order` (innermost first) allows.
 void grow(BlockPlan& plan, const int* order, int element_bytes, int64_t run_bytes) {
   int64_t run = element_bytes;
   for (int k = 0; k < plan.dims && run <= run_bytes; ++k) {
     const int d = order[k];
     const int64_t size = plan.dim[d].size;
-    plan.extent[d] =
-        std::max(plan.extent[d], piece(size, run_bytes / run, std::max<int64_t>(1, 32 / run)));
+    const int extent =
+        size * run <= run_bytes ? int(size) : piece(size, run_bytes / run, run < 32 ? 32 / run : 1);
+    plan.extent[d] = std::max(plan.extent[d], extent);
     run *= size;
   }
 }
@@ -59,7 +59,7 @@ bool whole_vectors(const BlockPlan& plan, const int* order, int run_dims, bool i
 }
 
 // Everything that follows from the extents.
-void lay_out(BlockPlan& plan, int element_bytes, bool aligned) {
+void lay_out(BlockPlan& plan, int element_bytes, bool aligned, int sm_count) {
   const auto by_stride_out = [&](int a, int b) {
     return plan.dim[a].stride_out < plan.dim[b].stride_out;
   };
@@ -82,7 +82,6 @@ void lay_out(BlockPlan& plan, int element_bytes, bool aligned) {
   plan.skew = plan.vectors ? vector : word;
   const int unit = plan.vectors ? vector : 2 * word;
   plan.in_run = plan.in_runs = plan.out_run = plan.out_runs = 1;
-  plan.blocks = 1;
   stride = 1;
   for (int k = 0; k < plan.dims; ++k) {
     const int d = plan.in_order[k];
@@ -95,56 +94,62 @@ void lay_out(BlockPlan& plan, int element_bytes, bool aligned) {
           ceil_div(stride + ceil_div(plan.extent[d], plan.skew_every) * plan.skew, unit) * unit;
     (k < plan.in_run_dims ? plan.in_run : plan.in_runs) *= plan.extent[d];
     (k < plan.out_run_dims ? plan.out_run : plan.out_runs) *= plan.extent[plan.out_order[k]];
-    plan.blocks *= ceil_div(plan.dim[d].size, plan.extent[d]);
   }
   std::sort(plan.out_order + plan.out_run_dims, plan.out_order + plan.dims,
             [&](int a, int b) { return plan.shared_stride[a] < plan.shared_stride[b]; });
   plan.data_elements = int(std::min<int64_t>(stride, kBlockShared));
   plan.shared_bytes = int(std::min<int64_t>(
       kBlockShared + 1, ceil_div(stride * element_bytes, 16) * 16 +
-                            (int64_t(plan.in_runs) + plan.out_runs) * 16 + kBlockDims * 4 + 16 +
+                            (int64_t(plan.in_runs) + plan.out_runs) * 16 + kBlockCornerBytes +
                             (int64_t(plan.in_run) + plan.out_run) * 2));
+  // Where the tables take long to fill beside what they move, a CTA moves several blocks by them.
+  // Else it moves one: the first loads of the next CTA come sooner than those behind a barrier.
+  const int64_t entries = int64_t(plan.in_run) + plan.in_runs + plan.out_run + plan.out_runs;
+  plan.ctas = entries * 4 < int64_t(plan.in_run) * plan.in_runs
+                  ? plan.blocks
+                  : std::min(plan.blocks, int64_t(sm_count) * kBlockCtas);
 }
 
 }  // namespace
 
 BlockPlan plan_block(const BlockDim* dim, int dims, int element_bytes, bool aligned, int sm_count) {
-  BlockPlan start;
-  start.dims = dims;
+  BlockPlan plan;
+  plan.dims = dims;
   for (int d = 0; d < dims; ++d) {
-    start.dim[d] = dim[d];
-    start.extent[d] = 1;
-    start.in_order[d] = start.out_order[d] = d;
+    plan.dim[d] = dim[d];
+    plan.in_order[d] = plan.out_order[d] = d;
   }
-  std::sort(start.in_order, start.in_order + dims,
+  std::sort(plan.in_order, plan.in_order + dims,
             [&](int a, int b) { return dim[a].stride_in < dim[b].stride_in; });
-  std::sort(start.out_order, start.out_order + dims,
+  std::sort(plan.out_order, plan.out_order + dims,
             [&](int a, int b) { return dim[a].stride_out < dim[b].stride_out; });
-  // No dimensions: the block would not fit.
-  const auto plan_of = [&](int64_t run_bytes) {
-    BlockPlan plan = start;
+  // Extents and their blocks; false: more data than a block holds.
+  const auto cut = [&](int64_t run_bytes) {
+    std::fill(plan.extent, plan.extent + dims, 1);
     grow(plan, plan.in_order, element_bytes, run_bytes);
     grow(plan, plan.out_order, element_bytes, run_bytes);
-    int64_t elements = 1;
-    for (int d = 0; d < dims; ++d) elements *= plan.extent[d];
-    if (elements * element_bytes > kBlockBytes) return BlockPlan{};
-    lay_out(plan, element_bytes, aligned);
-    return plan.shared_bytes > kBlockShared ? BlockPlan{} : plan;
+    int64_t bytes = element_bytes;
+    plan.blocks = 1;
+    for (int d = 0; d < dims; ++d) {
+      bytes *= plan.extent[d];
+      if (plan.extent[d] < dim[d].size) plan.blocks *= ceil_div(dim[d].size, plan.extent[d]);
+    }
+    return bytes <= kBlockBytes;
   };
+  // Runs of 128 bytes; longer ones while there are three waves of blocks.
   int64_t run_bytes = 128;
-  BlockPlan best = plan_of(run_bytes);
-  if (best.dims == 0) {
-    // Many short runs, each with its entry in a table, or many small elements, each with its skew.
-    while (best.dims == 0 && run_bytes > element_bytes) best = plan_of(run_bytes /= 2);
-    return best;
+  while (cut(run_bytes * 2) && plan.blocks >= int64_t(sm_count) * kBlockCtas * 3 &&
+         run_bytes < kBlockBytes)
+    run_bytes *= 2;
+  // Shorter ones where tables and skew do not fit beside the data: many short runs, each with its
+  // entry, or many small elements.
+  for (; run_bytes >= element_bytes; run_bytes /= 2) {
+    if (!cut(run_bytes)) continue;
+    BlockPlan whole = plan;  // laying out reorders the dimensions
+    lay_out(whole, element_bytes, aligned, sm_count);
+    if (whole.shared_bytes <= kBlockShared) return whole;
   }
-  while (best.blocks > 1 && run_bytes <= kBlockBytes) {
-    const BlockPlan longer = plan_of(run_bytes *= 2);
-    // Three waves of blocks before longer runs.
-    if (longer.dims == 0 || longer.blocks < int64_t(sm_count) * kBlockCtas * 3) break;
-    best = longer;
-  }
-  return best;
+  return {};
 }
 
 }  // namespace tilewright::plan

@@ -15,9 +15,10 @@
 
 namespace tilewright::plan {
 
-constexpr int kBlockDims = 8, kBlockThreads = 256, kBlockCtas = 8;  // kBlockCtas: of an SM
+constexpr int kBlockDims = 8, kBlockThreads = 256, kBlockCtas = 6;  // kBlockCtas: of an SM
 constexpr int kBlockBytes = 32768;                                  // of data in a block, at most
-constexpr int kBlockShared = 49152;  // shared memory without opting in
+constexpr int kBlockShared = 49152;     // shared memory without opting in
+constexpr int kBlockCornerBytes = 112;  // two corners of blocks (BlockTile::Corner)
 
 // Strides in elements.
 struct BlockDim {
@@ -39,7 +40,7 @@ struct BlockPlan {
   bool vectors = false;   // runs, and what is cut off them, are whole 16-byte vectors
   int data_elements = 0;  // in shared memory, gaps included
   int shared_bytes = 0;
-  int64_t blocks = 1;
+  int64_t blocks = 1, ctas = 1;  // fewer CTAs than blocks: each moves several
 };
 
 // Precondition: sizes at least 1 and below 2^31; strides at least 0, distinct elements of the output

@@ -25,7 +25,8 @@ std::string explain_block(const PermutePlan& p, const DeviceLimits& device) {
   for (int i = 0; i < n; ++i) text += (i ? " x " : "") + std::to_string(block.extent[i]);
   return text + " of the dimensions, runs of " + std::to_string(block.in_run * p.element_bytes) +
          " bytes in, " + std::to_string(block.out_run * p.element_bytes) + " bytes out; " +
-         std::to_string(block.blocks) + " CTAs of " + std::to_string(kBlockThreads) + " threads\n";
+         std::to_string(block.blocks) + " of them, " + std::to_string(block.ctas) + " CTAs of " +
+         std::to_string(kBlockThreads) + " threads\n";
 }
 
 }  // namespace

@@ -2,13 +2,15 @@
 //
 // An element's place is the sum of its run's and its place within the run, in both arrays and in
 // shared memory. Threads fill four tables (runs and places of either side), and then every 16 bytes
-// cost a lookup in two of them.
-//   corner   where the block begins, and what is left of each dimension
-//   set_up   the tables
+// cost a lookup in two of them. Filling them takes as long as moving a small block, so a CTA moves
+// several blocks by the same tables.
+//   find_corner   where a block begins, and what is left of each dimension; the next block's
+//                 during a load
+//   fill_places, fill_runs   the tables
 //   load     runs of the input to shared memory
 //   store    runs of the output; lanes are eight vectors of a run times four runs, on different
 //            banks by the plan's skew
-// A barrier after each. Pieces at the end of a dimension are shorter: runs that do not exist are
+// A barrier between them. Pieces at the end of a dimension are shorter: runs that do not exist are
 // marked, and a run's last dimension is cut. kVectors: 16 bytes at a time on both sides
 // (BlockPlan::vectors), else element by element. Limits: pointers are multiples of the element.
 //
@@ -62,18 +64,25 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
   using Item = typename Unsigned<kElement>::Type;
   static constexpr int kPerMove = kVectors ? 16 / kElement : 1;  // elements
   using Move = typename Unsigned<kPerMove * kElement>::Type;
-  static constexpr int kBatch = kVectors ? 4 : 8;   // moves of a thread in flight
-  static constexpr int kLanes = kVectors ? 8 : 32;  // of a warp along a run of the output
+  static constexpr int kBatch = sizeof(Move) > 8 ? 4 : 8;  // moves of a thread in flight
+  static constexpr int kLanes = kVectors ? 8 : 32;         // of a warp along a run of the output
 
   struct Run {
     int64_t at;       // bytes from the block's corner; below 0: does not exist
     uint32_t shared;  // elements
   };
+  // Where a block begins.
+  struct Corner {
+    int64_t in, out;                  // bytes
+    uint32_t left[plan::kBlockDims];  // of every dimension, from here on
+    uint32_t whole;                   // not 0: no dimension ends within the block
+    uint32_t unused;
+  };
+  static_assert(2 * sizeof(Corner) == plan::kBlockCornerBytes);
   struct Tables {
     char* data;
     Run *in_runs, *out_runs;
-    int64_t *in_corner, *out_corner;  // bytes
-    uint32_t* left;                   // of every dimension, from the block's corner on
+    Corner* corner;  // of this block and of the next, in turns
     uint16_t *in_place, *out_place;
   };
   TW_DEVICE static Tables tables(const BlockShape& s, char* shared) {
@@ -81,41 +90,48 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
     t.data = shared;
     t.in_runs = reinterpret_cast<Run*>(shared + s.data_bytes);
     t.out_runs = t.in_runs + s.in_runs;
-    t.in_corner = reinterpret_cast<int64_t*>(t.out_runs + s.out_runs);
-    t.out_corner = t.in_corner + 1;
-    t.left = reinterpret_cast<uint32_t*>(t.out_corner + 1);
-    t.in_place = reinterpret_cast<uint16_t*>(t.left + plan::kBlockDims);
+    t.corner = reinterpret_cast<Corner*>(t.out_runs + s.out_runs);
+    t.in_place = reinterpret_cast<uint16_t*>(t.corner + 2);
     t.out_place = t.in_place + s.in_run;
     return t;
   }
 
   // The corner of block `index`, the output's run first: blocks that run together write neighbouring
-  // bytes.
-  TW_DEVICE static void corner(int thread, const BlockShape& s, const Tables& t, uint32_t index) {
+  // bytes. One thread computes it.
+  TW_DEVICE static void find_corner(int thread, const BlockShape& s, Corner& corner,
+                                    uint32_t index) {
     if (thread != 0) return;
     int64_t in = 0, out = 0;
+    bool whole = true;
     for (int k = 0; k < s.dims; ++k) {
       const int d = s.out_order[k];
       const uint32_t first = digit(s.blocks[d], index) * s.extent[d].value;
       in += int64_t(first) * s.stride_in[d];
       out += int64_t(first) * s.stride_out[d];
-      t.left[d] = s.size[d] - first;
+      corner.left[d] = s.size[d] - first;
+      whole &= corner.left[d] >= s.extent[d].value;
     }
-    *t.in_corner = in;
-    *t.out_corner = out;
+    corner.in = in;
+    corner.out = out;
+    corner.whole = whole;
   }
 
-  TW_DEVICE static void set_up(int thread, const BlockShape& s, const Tables& t) {
-    runs(thread, s, t, s.in_order, s.in_run_dims, s.in_runs, s.stride_in, t.in_runs);
-    runs(thread, s, t, s.out_order, s.out_run_dims, s.out_runs, s.stride_out, t.out_runs);
+  TW_DEVICE static void fill_places(int thread, const BlockShape& s, const Tables& t) {
     places(thread, s, s.in_order, s.in_run_dims, s.in_run, t.in_place);
     places(thread, s, s.out_order, s.out_run_dims, s.out_run, t.out_place);
   }
+  // Once more for a block that is not whole, and for the one behind it.
+  TW_DEVICE static void fill_runs(int thread, const BlockShape& s, const Tables& t,
+                                  const Corner& c) {
+    runs(thread, s, c, s.in_order, s.in_run_dims, s.in_runs, s.stride_in, t.in_runs);
+    runs(thread, s, c, s.out_order, s.out_run_dims, s.out_runs, s.stride_out, t.out_runs);
+  }
 
-  TW_DEVICE static void load(int thread, const BlockShape& s, const Tables& t, const char* in) {
-    const uint32_t length = cut(s, t, s.in_order, s.in_run_dims, s.in_run);
+  TW_DEVICE static void load(int thread, const BlockShape& s, const Tables& t, const Corner& c,
+                             const char* in) {
+    const uint32_t length = cut(s, c, s.in_order, s.in_run_dims, s.in_run);
     const uint32_t all = uint32_t(s.in_runs) * s.in_moves.value;
-    in += *t.in_corner;
+    in += c.in;
     for (uint32_t u0 = uint32_t(thread); u0 < all; u0 += kBatch * kThreads) {
       Move x[kBatch];
       uint32_t to[kBatch];
@@ -137,10 +153,11 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
     }
   }
 
-  TW_DEVICE static void store(int thread, const BlockShape& s, const Tables& t, char* out) {
+  TW_DEVICE static void store(int thread, const BlockShape& s, const Tables& t, const Corner& c,
+                              char* out) {
     constexpr int kRuns = 32 / kLanes, kWarps = kThreads / 32;
-    const uint32_t length = cut(s, t, s.out_order, s.out_run_dims, s.out_run);
-    out += *t.out_corner;
+    const uint32_t length = cut(s, c, s.out_order, s.out_run_dims, s.out_run);
+    out += c.out;
     const int lane = thread & 31, step = kLanes * kPerMove;
     const int pieces = (int(s.out_run) + step - 1) / step,
               groups = (s.out_runs + kRuns - 1) / kRuns;
@@ -190,8 +207,9 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
     return i * s.shared_stride[d] +
            (d == s.innermost_out ? s.skew_every.quotient(i) * uint32_t(s.skew) : 0);
   }
-  TW_DEVICE static void runs(int thread, const BlockShape& s, const Tables& t, const int* order,
-                             int run_dims, int count, const int64_t* strides, Run* table) {
+  TW_DEVICE static void runs(int thread, const BlockShape& s, const Corner& corner,
+                             const int* order, int run_dims, int count, const int64_t* strides,
+                             Run* table) {
     for (int i = thread; i < count; i += kThreads) {
       Run run{0, 0};
       bool exists = true;
@@ -201,7 +219,7 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
         const uint32_t c = digit(s.extent[d], rest);
         run.at += int64_t(c) * strides[d];
         run.shared += shared_term(s, d, c);
-        exists &= c < t.left[d];
+        exists &= c < corner.left[d];
       }
       if (!exists) run.at = -1;
       table[i] = run;
@@ -217,11 +235,11 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
     }
   }
   // Elements of a run that exist: its last dimension may be cut.
-  TW_DEVICE static uint32_t cut(const BlockShape& s, const Tables& t, const int* order,
+  TW_DEVICE static uint32_t cut(const BlockShape& s, const Corner& c, const int* order,
                                 int run_dims, uint32_t run) {
     if (run_dims == 0) return run;
     const int last = order[run_dims - 1];
-    const uint32_t left = t.left[last];
+    const uint32_t left = c.left[last];
     return left < s.extent[last].value ? s.extent[last].quotient(run) * left : run;
   }
 };

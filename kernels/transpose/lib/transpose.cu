@@ -213,17 +213,30 @@ __global__ void __launch_bounds__(plan::kStripThreads)
 
 template <int kElement, bool kVectors>
 __global__ void __launch_bounds__(plan::kBlockThreads, plan::kBlockCtas)
-    block_kernel(const char* in, char* out, const __grid_constant__ BlockShape s) {
+    block_kernel(const char* in, char* out, uint32_t blocks, const __grid_constant__ BlockShape s) {
   using Tile = BlockTile<kElement, kVectors, plan::kBlockThreads>;
-  wait_for_kernel_before();
   const typename Tile::Tables t = Tile::tables(s, shared_bytes);
-  Tile::corner(threadIdx.x, s, t, blockIdx.x);
+  const int thread = int(threadIdx.x);
+  int turn = 0;
+  Tile::find_corner(thread, s, t.corner[0], blockIdx.x);
+  Tile::fill_places(thread, s, t);
   __syncthreads();
-  Tile::set_up(threadIdx.x, s, t);
-  __syncthreads();
-  Tile::load(threadIdx.x, s, t, in);
-  __syncthreads();
-  Tile::store(threadIdx.x, s, t, out);
+  Tile::fill_runs(thread, s, t, t.corner[0]);
+  wait_for_kernel_before();
+  for (uint32_t block = blockIdx.x;; block += gridDim.x) {
+    __syncthreads();
+    Tile::load(thread, s, t, t.corner[turn], in);
+    const bool last = block + gridDim.x >= blocks;
+    if (!last) Tile::find_corner(thread, s, t.corner[turn ^ 1], block + gridDim.x);
+    __syncthreads();
+    Tile::store(thread, s, t, t.corner[turn], out);
+    if (last) break;
+    if (!t.corner[0].whole || !t.corner[1].whole) {
+      __syncthreads();
+      Tile::fill_runs(thread, s, t, t.corner[turn ^ 1]);
+    }
+    turn ^= 1;
+  }
 }
 
 // The plain tile for grids of a few tiles, which are bound by the latency of one: as little as
@@ -346,8 +359,8 @@ Status run_block(const TransposeProblem& p, const BatchDims& dims, const Launch&
   if (block.blocks > kMaxGrid)
     return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 blocks", 0};
   auto* kernel = block.vectors ? block_kernel<kElement, true> : block_kernel<kElement, false>;
-  return launch(kernel, dim3(unsigned(block.blocks)), plan::kBlockThreads, block.shared_bytes,
-                stream, a.in, a.out, BlockShape(block, kElement));
+  return launch(kernel, dim3(unsigned(block.ctas)), plan::kBlockThreads, block.shared_bytes, stream,
+                a.in, a.out, uint32_t(block.blocks), BlockShape(block, kElement));
 }
 
 template <int kElement>

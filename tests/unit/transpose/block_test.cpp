@@ -57,14 +57,26 @@ template <int kElement, bool kVectors> void expect_permuted_by(const std::vector
   }
   const BlockShape s(block, kElement);
   std::vector<Vector> shared(size_t(block.shared_bytes + 15) / 16);
-  for (int64_t b = 0; b < block.blocks; ++b) {
-    const typename Tile::Tables t = Tile::tables(s, reinterpret_cast<char*>(shared.data()));
-    for (int i = 0; i < plan::kBlockThreads; ++i) Tile::corner(i, s, t, uint32_t(b));
-    for (int i = 0; i < plan::kBlockThreads; ++i) Tile::set_up(i, s, t);
-    ASSERT_LE(reinterpret_cast<char*>(t.out_place + s.out_run),
-              reinterpret_cast<char*>(shared.data()) + block.shared_bytes);
-    for (int i = 0; i < plan::kBlockThreads; ++i) Tile::load(i, s, t, in.data());
-    for (int i = 0; i < plan::kBlockThreads; ++i) Tile::store(i, s, t, out.data());
+  // Three CTAs, as the kernel runs each.
+  const auto each = [](auto step) {
+    for (int thread = 0; thread < plan::kBlockThreads; ++thread) step(thread);
+  };
+  const typename Tile::Tables t = Tile::tables(s, reinterpret_cast<char*>(shared.data()));
+  ASSERT_LE(reinterpret_cast<char*>(t.out_place + s.out_run),
+            reinterpret_cast<char*>(shared.data()) + block.shared_bytes);
+  for (int64_t cta = 0; cta < std::min<int64_t>(3, block.blocks); ++cta) {
+    typename Tile::Corner *here = t.corner, *next = here + 1;
+    each([&](int i) { Tile::find_corner(i, s, *here, uint32_t(cta)); });
+    each([&](int i) { Tile::fill_places(i, s, t); });
+    each([&](int i) { Tile::fill_runs(i, s, t, *here); });
+    for (int64_t b = cta;;) {
+      each([&](int i) { Tile::load(i, s, t, *here, in.data()); });
+      each([&](int i) { Tile::find_corner(i, s, *next, uint32_t(b + 3)); });
+      each([&](int i) { Tile::store(i, s, t, *here, out.data()); });
+      if ((b += 3) >= block.blocks) break;
+      if (!here->whole || !next->whole) each([&](int i) { Tile::fill_runs(i, s, t, *next); });
+      std::swap(here, next);
+    }
   }
   ASSERT_TRUE(out == want);
 }
@@ -113,6 +125,17 @@ TEST(TransposeBlock, RunsAreLongOnBothSides) {
   EXPECT_GE(run_bytes(permuted({16, 16, 16, 16, 16, 16}, {5, 1, 3, 0, 4, 2}), 4), 512);
   EXPECT_GE(run_bytes(permuted({80, 80, 80, 80}, {3, 2, 1, 0}), 4), 320);
   EXPECT_GE(run_bytes(permuted({64, 3, 14, 16, 14, 16}, {0, 2, 4, 3, 5, 1}), 4), 512);
+}
+
+TEST(TransposeBlock, BlocksWithLargeTablesShareThem) {
+  const auto plan_of = [](const std::vector<BlockDim>& dims) {
+    return plan::plan_block(dims.data(), int(dims.size()), 4, true, 132);
+  };
+  const BlockPlan patches = plan_of(permuted({64, 3, 14, 16, 14, 16}, {0, 2, 4, 3, 5, 1}));
+  EXPECT_EQ(patches.ctas, 132 * plan::kBlockCtas);
+  EXPECT_GT(patches.blocks, patches.ctas);
+  const BlockPlan reversed = plan_of(permuted({80, 80, 80, 80}, {3, 2, 1, 0}));
+  EXPECT_EQ(reversed.ctas, reversed.blocks);
 }
 
 TEST(TransposeBlock, VectorsWhereEveryRunIsWhole) {
@@ -224,8 +247,11 @@ int excess_wavefronts(const std::vector<BlockDim>& dims) {
   const BlockShape s(block, 4);
   std::vector<Vector> shared(size_t(block.shared_bytes + 15) / 16);
   const typename Tile::Tables t = Tile::tables(s, reinterpret_cast<char*>(shared.data()));
-  Tile::corner(0, s, t, 0);
-  for (int i = 0; i < plan::kBlockThreads; ++i) Tile::set_up(i, s, t);
+  Tile::find_corner(0, s, *t.corner, 0);
+  for (int i = 0; i < plan::kBlockThreads; ++i) {
+    Tile::fill_places(i, s, t);
+    Tile::fill_runs(i, s, t, *t.corner);
+  }
   int excess = 0;
   for (int run = 0; run + 4 <= block.out_runs; run += 4)
     for (int p = 0; p + 32 <= block.out_run; p += 32)
