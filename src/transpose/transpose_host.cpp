@@ -67,18 +67,12 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                : kElement == 2 ? 16
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
-// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns as the
-// TLB holds pages, and rows long enough for the hardware to fetch ahead.
-constexpr int64_t kBands[5] = {1024, 1024, 4096, 8192, 8192};
+// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns as
+// the TLB holds pages, and rows long enough for the hardware to fetch ahead.
+constexpr int64_t kBands[5] = {1024, 2048, 4096, 8192, 8192};
 template <int kElement> constexpr int64_t kBandBytes = kBands[plan::size_index(kElement)];
 // A band takes up to a block less one column more than its own columns.
 template <int kElement> constexpr int64_t kLineColumns = (kBandBytes<kElement> + 128) / kElement;
-// Lines of a column that leave together; whether the next block's rows are fetched (without, the
-// hardware does better where there are few rows); whether rows are copied to a buffer first.
-constexpr int kColumnLines[5] = {2, 2, 2, 2, 4};
-template <int kElement> constexpr int kLinesOut = kColumnLines[plan::size_index(kElement)];
-template <int kElement> constexpr bool kFetched = kElement == 2 || kElement == 4 || kElement == 8;
-template <int kElement> constexpr bool kStaged = kElement == 1;
 constexpr int64_t kHostBufferBytes = 256 * 1024;
 
 // Elements one by one, in squares that fit the first-level cache.
@@ -105,12 +99,13 @@ namespace avx2 {
 }
 #ifdef __clang__
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi"))), \
-                             apply_to = function)
+#pragma clang attribute push(                                                    \
+    __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi,prfchw"))), \
+    apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi")
+#pragma GCC target("avx2,avx512f,avx512bw,avx512vl,avx512vbmi,prfchw")
 #endif
 #define TW_HOST_AVX512 1
 namespace avx512 {
