@@ -44,28 +44,37 @@ struct SgemmStore {
     whole = p.output == Output::kF32 && p.beta == 0.0f && (p.ld_d & 3) == 0 &&
             (p.stride_d & 3) == 0 && (reinterpret_cast<uintptr_t>(p.d) & 15) == 0;
   }
-  // `row` and `column` exist.
-  __device__ __forceinline__ void one(int row, int column, float sum) const {
-    float v = p.alpha * sum;
+  // Every way to store scales first: sums that went to memory as they are, four at once, would lie
+  // in registers as they do there from the start, on the banks of the B that they are multiplied with
+  // (a tenth of the multiplications would wait for a bank).
+  __device__ __forceinline__ float4 scaled(const float* sum) const {
+    return {p.alpha * sum[0], p.alpha * sum[1], p.alpha * sum[2], p.alpha * sum[3]};
+  }
+  // One sum, scaled by alpha; `row` and `column` exist.
+  __device__ __forceinline__ void one(int row, int column, float v) const {
     if (p.beta != 0.0f)
       v += p.beta * read_output(p.c, z * p.stride_c + row * p.ld_c + column, p.output);
     write_output(p.d, z * p.stride_d + row * p.ld_d + column, p.output, v);
   }
-  // `row` exists; columns may lie outside.
-  __device__ __forceinline__ void four(int row, int column, float4 sum) const {
+  // Four, scaled; `row` exists; columns may lie outside.
+  __device__ __forceinline__ void four(int row, int column, float4 v) const {
     if (whole && column + 3 < p.n) {
       const int64_t to = z * p.stride_d + row * p.ld_d + column;
-      *reinterpret_cast<float4*>(static_cast<float*>(p.d) + to) =
-          make_float4(p.alpha * sum.x, p.alpha * sum.y, p.alpha * sum.z, p.alpha * sum.w);
+      *reinterpret_cast<float4*>(static_cast<float*>(p.d) + to) = v;
       return;
     }
-    const float value[4] = {sum.x, sum.y, sum.z, sum.w};
+    const float value[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       if (column + e < p.n) one(row, column + e, value[e]);
     }
   }
 };
+
+__device__ __forceinline__ void store_quad(uint32_t address, float4 v) {
+  gpu::store_shared_v4(address, __float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z),
+                       __float_as_uint(v.w));
+}
 
 // A thread's TM x TN sums: rows in fours, 32 apart, columns in fours, 16 apart; row and column of the
 // first in D.
@@ -78,7 +87,7 @@ __device__ __forceinline__ void store_sums(const SgemmStore& store, const float 
     if (row >= store.p.m) continue;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      store.four(row, column0 + 4 * j, {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]});
+      store.four(row, column0 + 4 * j, store.scaled(&sum[i][j]));
     }
   }
 }
@@ -98,9 +107,7 @@ __device__ __forceinline__ void store_sums_by_rows(const SgemmStore& store,
     const uint32_t line = base + (lane_row + (i / 4) * 32 + i % 4) * kWarpPitch + lane_column * 4;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      gpu::store_shared_v4(line + 16 * j, __float_as_uint(sum[i][j]),
-                           __float_as_uint(sum[i][j + 1]), __float_as_uint(sum[i][j + 2]),
-                           __float_as_uint(sum[i][j + 3]));
+      store_quad(line + 16 * j, store.scaled(&sum[i][j]));
     }
   }
   __syncwarp();
@@ -136,9 +143,7 @@ __device__ __forceinline__ void store_shared_sums(const SgemmStore& store,
         base + group * partial_bytes(BM, BN) + (row0 + (i / 4) * 32 + i % 4) * kPitch + column0 * 4;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      gpu::store_shared_v4(line + 16 * j, __float_as_uint(sum[i][j]),
-                           __float_as_uint(sum[i][j + 1]), __float_as_uint(sum[i][j + 2]),
-                           __float_as_uint(sum[i][j + 3]));
+      store_quad(line + 16 * j, store.scaled(&sum[i][j]));
     }
   }
   if (ranks > 1) {

@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, model::kFmaNarrowResident)
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       if (j < p.narrow_count && w + e < p.wide_count)
-        store.one(p.turned ? j : w + e, p.turned ? w + e : j, value[e]);
+        store.one(p.turned ? j : w + e, p.turned ? w + e : j, p.grid.alpha * value[e]);
     }
   }
   if (ranks > 1) cluster_sync_relaxed();  // no CTA leaves while its peers may read from it

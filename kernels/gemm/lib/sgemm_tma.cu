@@ -9,7 +9,8 @@
 // lie in banks by k); so the host transposes K-major operands first, at the speed of a copy.
 //
 // The order of the multiplications decides the speed, too: a row of 16 columns to, the next row fro,
-// so that each has one operand from the reuse cache (54.0 TFLOP/s; columns of 8 rows 50.9).
+// so that each has one operand from the reuse cache; and so does the length of the loop's body: with
+// four k it ran over the L0 cache (0.15 stalls an issue for want of an instruction, now 0.02).
 // Where tiles are few, two groups of warps and the CTAs of a cluster share K of a tile.
 // Limits: operands that suit TMA; sums run over k in order, where K is shared in as many parts. Tested by tilewright-bench gemm --suite
 // verify.
@@ -29,7 +30,6 @@ struct SgemmTmaParams {
 };
 
 constexpr int BK = 32, TM = 8, TN = 16;
-constexpr int kUnroll = 4;  // k steps in the loop's body: what fits the L0 cache
 
 // Eight warps multiply 64 x 64 of D each: all of a tile's 128 x 256, or two groups of four share the
 // K blocks of a tile of 128 x 128.
@@ -139,43 +139,46 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   float a[2][TM], b[2][TN];
   // This group's blocks: every kGroups-th, in every kGroups-th stage.
   int stage = group;
-  uint32_t phase = 0;
-  const uint32_t start0 = stages + group * Tile::kStageBytes;
-  uint32_t a_next = start0 + row0 * 4, b_next = start0 + Tile::kBytesA + column0 * 4;
+  uint32_t phase = 0, a_next, b_next;  // where the next k lies
+  auto load = [&](int which, int ahead) {
+    load_quads<TM, 32>(a[which], a_next + ahead * Tile::kLineA);
+    load_quads<TN, 16>(b[which], b_next + ahead * Tile::kLineB);
+  };
+  auto load_first = [&] {  // of a stage
+    const uint32_t start = stages + stage * Tile::kStageBytes;
+    a_next = start + row0 * 4;
+    b_next = start + Tile::kBytesA + column0 * 4;
+    load(0, 0);
+    a_next += Tile::kLineA;
+    b_next += Tile::kLineB;
+  };
   if (kGroups == 1 || group < blocks) mbarrier_wait(full + 8 * stage, 0);
-  load_quads<TM, 32>(a[0], a_next);
-  load_quads<TN, 16>(b[0], b_next);
-  a_next += Tile::kLineA;  // of the k after this one
-  b_next += Tile::kLineB;
+  load_first();
 #pragma unroll 1
   for (int t = group; t < blocks; t += kGroups) {
+    // Two k a turn; longer bodies do not fit the L0 cache.
 #pragma unroll 1
-    for (int k = 0; k < BK; k += kUnroll) {
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        if (u == kUnroll - 1 && k + kUnroll == BK) {  // the next k lies in the next stage
-          stage += kGroups;
-          if (stage == kStages + group) {
-            stage = group;
-            phase ^= 1;
-          }
-          const uint32_t start = stages + stage * Tile::kStageBytes;
-          a_next = start + row0 * 4 - (kUnroll - 1) * Tile::kLineA;
-          b_next = start + Tile::kBytesA + column0 * 4 - (kUnroll - 1) * Tile::kLineB;
-          if (t + kGroups < blocks) mbarrier_wait(full + 8 * stage, phase);
-        }
-        load_quads<TM, 32>(a[(u + 1) & 1], a_next + u * Tile::kLineA);
-        load_quads<TN, 16>(b[(u + 1) & 1], b_next + u * Tile::kLineB);
-        if (u == 0 && k == 0 && t > group) {  // every lane has its last values of the stage before
-          __syncwarp();
-          const int before = stage == group ? kStages - kGroups + group : stage - kGroups;
-          if (lane == 0) mbarrier_arrive(empty + 8 * before);
-        }
-        multiply(sum, a[u & 1], b[u & 1]);
-      }
-      a_next += kUnroll * Tile::kLineA;
-      b_next += kUnroll * Tile::kLineB;
+    for (int k = 0; k < BK - 2; k += 2) {
+      load(1, 0);
+      multiply(sum, a[0], b[0]);
+      load(0, 1);
+      multiply(sum, a[1], b[1]);
+      a_next += 2 * Tile::kLineA;
+      b_next += 2 * Tile::kLineB;
     }
+    load(1, 0);
+    multiply(sum, a[0], b[0]);
+    const int before = stage;
+    stage += kGroups;
+    if (stage == kStages + group) {
+      stage = group;
+      phase ^= 1;
+    }
+    if (t + kGroups < blocks) mbarrier_wait(full + 8 * stage, phase);
+    load_first();  // behind the last block of stale values, which nothing uses
+    __syncwarp();  // every lane has its last values of the stage before
+    if (lane == 0) mbarrier_arrive(empty + 8 * before);
+    multiply(sum, a[1], b[1]);
   }
   const SgemmStore store(p.grid, at);
   if constexpr (kGroups > 1) {
