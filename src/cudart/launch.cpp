@@ -86,6 +86,25 @@ cudaError_t find_kernel(Context& context, const void* function, KernelState*& st
   return context.kernel(*registered, state);
 }
 
+dim3 own_cluster(const KernelState& state) {
+  const auto& required = state.cluster;
+  if (required[0] > 0)
+    return dim3(unsigned(required[0]), unsigned(std::max(1, required[1])),
+                unsigned(std::max(1, required[2])));
+  const auto& given = state.info->cluster;
+  if (given[0] == 0) return dim3(1, 1, 1);
+  return dim3(given[0], std::max(1u, given[1]), std::max(1u, given[2]));
+}
+
+uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state) {
+  constexpr uint32_t kNonPortable =
+      16;  // SM 9.0 (CUDA C++ Programming Guide, Thread Block Clusters)
+  const uint32_t most =
+      state.large_clusters && spec.max_cluster_size != 0 ? kNonPortable : spec.max_cluster_size;
+  const uint32_t declared = state.info->max_cluster_rank;
+  return declared == 0 ? most : std::min(most, declared);
+}
+
 namespace {
 // For a launch: a kernel of which the program holds no PTX that can run here is refused.
 cudaError_t kernel_to_launch(Context& context, const void* function, KernelState*& state) {
@@ -117,14 +136,38 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
                               request.dynamic_shared_bytes, state->max_dynamic_shared));
 
   dim3 cluster = request.cluster;
-  if (cluster.x * cluster.y * cluster.z == 1 && info.cluster[0] != 0)
-    cluster = dim3(info.cluster[0], std::max(1u, info.cluster[1]), std::max(1u, info.cluster[2]));
+  const dim3 own = own_cluster(*state);
+  if (cluster.x * cluster.y * cluster.z == 1) {
+    cluster = own;
+    if (info.explicit_cluster && info.cluster[0] == 0 && state->cluster[0] == 0 &&
+        !request.clustered)
+      return refuse(info, cudaErrorInvalidClusterSize,
+                    "it is declared with __cluster_dims__(): a launch must say how large its "
+                    "clusters are");
+  } else if (info.cluster[0] != 0 &&
+             (cluster.x != own.x || cluster.y != own.y || cluster.z != own.z)) {
+    return refuse(info, cudaErrorInvalidClusterSize,
+                  fmt::format("clusters of {}x{}x{} blocks, where it is declared with "
+                              "__cluster_dims__({}, {}, {})",
+                              cluster.x, cluster.y, cluster.z, own.x, own.y, own.z));
+  }
   const uint64_t cluster_size = uint64_t(cluster.x) * cluster.y * cluster.z;
   if (cluster_size != 1) {
-    if (cluster_size == 0 || cluster_size > spec.max_cluster_size)
-      return cudaErrorInvalidClusterSize;
+    const uint32_t most = largest_cluster(spec, *state);
+    if (cluster_size == 0 || cluster_size > most)
+      return refuse(
+          info, cudaErrorInvalidClusterSize,
+          fmt::format("clusters of {} blocks, at most {} are allowed{}", cluster_size, most,
+                      most == spec.max_cluster_size && most != 0
+                          ? " unless cudaFuncSetAttribute("
+                            "cudaFuncAttributeNonPortableClusterSizeAllowed) asks for more"
+                          : ""));
     if (request.grid.x % cluster.x || request.grid.y % cluster.y || request.grid.z % cluster.z)
-      return bad_configuration();
+      return refuse(info, cudaErrorInvalidClusterSize,
+                    fmt::format("its grid of {}x{}x{} blocks is no multiple of its clusters of "
+                                "{}x{}x{}",
+                                request.grid.x, request.grid.y, request.grid.z, cluster.x,
+                                cluster.y, cluster.z));
   }
   if (request.cooperative) {
     const uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
@@ -212,6 +255,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       case cudaLaunchAttributeClusterDimension:
         request.cluster = dim3(attribute.val.clusterDim.x, attribute.val.clusterDim.y,
                                attribute.val.clusterDim.z);
+        request.clustered = true;
         break;
       // Hints and orderings that a stream-ordered execution fulfils in any case.
       case cudaLaunchAttributeIgnore:
@@ -249,7 +293,16 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
         if (value < -1 || value > 100) return cudaErrorInvalidValue;
         state->carveout = value;
         return cudaSuccess;
-      case cudaFuncAttributeNonPortableClusterSizeAllowed: return cudaSuccess;
+      case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        state->large_clusters = value != 0;
+        return cudaSuccess;
+      case cudaFuncAttributeRequiredClusterWidth:
+      case cudaFuncAttributeRequiredClusterHeight:
+      case cudaFuncAttributeRequiredClusterDepth:
+        if (value < 0 || state->info->cluster[0] != 0) return cudaErrorInvalidValue;
+        state->cluster[size_t(attribute - cudaFuncAttributeRequiredClusterWidth)] = value;
+        return cudaSuccess;
+      case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
       default: return cudaErrorInvalidValue;
     }
   });
@@ -276,6 +329,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
         int(context.spec().compute_major * 10 + context.spec().compute_minor);
     attributes->maxDynamicSharedSizeBytes = int(state->max_dynamic_shared);
     attributes->preferredShmemCarveout = state->carveout;
+    attributes->clusterDimMustBeSet = info.explicit_cluster;
+    if (const dim3 cluster = own_cluster(*state); info.cluster[0] != 0 || state->cluster[0] > 0) {
+      attributes->requiredClusterWidth = int(cluster.x);
+      attributes->requiredClusterHeight = int(cluster.y);
+      attributes->requiredClusterDepth = int(cluster.z);
+    }
+    attributes->nonPortableClusterSizeAllowed = state->large_clusters;
     return cudaSuccess;
   });
 }

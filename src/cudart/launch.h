@@ -17,12 +17,17 @@ struct LaunchRequest {
   cudaStream_t stream = nullptr;
   dim3 cluster{1, 1, 1};
   bool cooperative = false;
+  bool clustered = false;  // the launch says how large clusters are
 };
 
 // Checks the request and gathers the arguments (one pointer for each parameter) into `command`.
 cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void** arguments,
                            Command& command);
 cudaError_t launch(const LaunchRequest& request, void** arguments);
+
+// The cluster that a launch has which names none, {1, 1, 1}: none; and how many CTAs one may have.
+dim3 own_cluster(const KernelState& state);
+uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state);
 
 // The registered function and what the context knows of it.
 cudaError_t find_kernel(Context& context, const void* function, KernelState*& state);

@@ -67,6 +67,18 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
   });
 }
 
+namespace {
+// The cluster of a launch with this configuration.
+dim3 cluster_of(const cudaLaunchConfig_t& config, const KernelState& state) {
+  for (unsigned i = 0; i < config.numAttrs; ++i)
+    if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) {
+      const auto& c = config.attrs[i].val.clusterDim;
+      return dim3(c.x, c.y, c.z);
+    }
+  return own_cluster(state);
+}
+}  // namespace
+
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function,
                                                  const cudaLaunchConfig_t* config) {
   return with_context([&](Context& context) -> cudaError_t {
@@ -74,7 +86,29 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
     KernelState* state = nullptr;
     if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
       return error;
-    *size = int(std::min(8u, context.spec().max_cluster_size));
+    *size = int(largest_cluster(context.spec(), *state));
+    return cudaSuccess;
+  });
+}
+
+// As if every cluster could lie on any SMs: that its CTAs need one GPC is not modelled.
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* config) {
+  return with_context([&](Context& context) -> cudaError_t {
+    if (clusters == nullptr || config == nullptr) return cudaErrorInvalidValue;
+    KernelState* state = nullptr;
+    if (const cudaError_t error = find_kernel(context, function, state); error != cudaSuccess)
+      return error;
+    const dim3 cluster = cluster_of(*config, *state);
+    const uint64_t ctas = uint64_t(cluster.x) * cluster.y * cluster.z;
+    if (ctas == 0 || ctas > largest_cluster(context.spec(), *state))
+      return cudaErrorInvalidClusterSize;
+    const dim3& block = config->blockDim;
+    const uint64_t threads = uint64_t(block.x) * block.y * block.z;
+    if (config->dynamicSmemBytes > state->max_dynamic_shared) return cudaErrorInvalidValue;
+    *clusters = int(
+        uint64_t(blocks_per_sm(context.spec(), *state->info, threads, config->dynamicSmemBytes)) *
+        context.spec().sm_count / ctas);
     return cudaSuccess;
   });
 }

@@ -36,6 +36,8 @@ struct KernelState {
   uint64_t max_dynamic_shared =
       0;  // cudaFuncAttributeMaxDynamicSharedMemorySize, or what fits without asking
   int carveout = -1;
+  bool large_clusters = false;      // cudaFuncAttributeNonPortableClusterSizeAllowed
+  std::array<int, 3> cluster = {};  // cudaFuncAttributeRequiredClusterWidth, ...
 };
 
 // One emulated GPU as the runtime sees it (a primary context).

@@ -25,14 +25,19 @@ constexpr uint32_t kBoxAlign = 128;  // of a box in shared memory; what less doe
 class BulkCopy {
  public:
   BulkCopy(const Op* op, Warp* warp, const BulkOperands& o, uint32_t lane)
-      : op_(op), warp_(warp), o_(o), lane_(lane), store_(o.mods[Field::to] != 0) {}
+      : op_(op),
+        warp_(warp),
+        o_(o),
+        lane_(lane),
+        store_(o.mods[Field::to] != 0),
+        within_(o.mods[Field::part] != 0) {}
 
   bool linear(uint64_t global, uint32_t shared, uint32_t bytes) {
     if (bytes % kPiece != 0 || global % kPiece != 0 || shared % kPiece != 0)
       return misuse(FaultKind::misaligned_address,
-                    fmt::format("a bulk copy of {} bytes between global address {:#x} and shared "
+                    fmt::format("a bulk copy of {} bytes between {} address {:#x} and shared "
                                 "address {:#x}: all three must be multiples of 16",
-                                bytes, global, shared));
+                                bytes, within_ ? "generic" : "global", global, shared));
     for (uint32_t at = 0; at < bytes; at += kPiece)
       if (!move(global + at, shared + at, 0, kPiece)) return false;
     return true;
@@ -118,6 +123,10 @@ class BulkCopy {
     if (store_ && high <= low) return true;
     if (store_ && !shared_side(shared, piece)) return false;
     for (uint32_t at = low; at < high;) {
+      if (within_) {
+        if (!shared_side(uint32_t(global), piece, true)) return false;
+        break;
+      }
       // A tensor may end within a piece: as many bytes as lie on a multiple of their number.
       uint32_t bytes = kPiece;
       while (bytes > high - at || (global + at) % bytes != 0) bytes /= 2;
@@ -127,13 +136,15 @@ class BulkCopy {
     return store_ || shared_side(shared, piece);
   }
 
-  bool shared_side(uint32_t address, uint8_t* piece) {
-    if (!tell(o_.shared, address, piece)) return true;
-    if (uint64_t(address) + kPiece > warp_->shared_bytes) return fault(o_.shared, address);
-    if (store_)
-      std::memcpy(piece, warp_->shared + address, kPiece);
+  bool shared_side(uint32_t address, uint8_t* piece, bool source = false) {
+    const AccessSite& site = source ? o_.source : o_.shared;
+    if (!tell(site, address, piece)) return true;
+    uint8_t* const at = shared_pointer(warp_, address, kPiece);
+    if (at == nullptr) return fault(site, address);
+    if (store_ || source)
+      std::memcpy(piece, at, kPiece);
     else
-      std::memcpy(warp_->shared + address, piece, kPiece);
+      std::memcpy(at, piece, kPiece);
     return true;
   }
 
@@ -209,7 +220,7 @@ class BulkCopy {
   Warp* warp_;
   const BulkOperands& o_;
   uint32_t lane_;
-  bool store_;
+  bool store_, within_;
 };
 
 [[gnu::noinline]] bool copy_lane(const Op* op, char* frame, Warp* warp, uint32_t lane) {

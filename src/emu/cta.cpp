@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "emu/cluster.h"
 #include "emu/observer.h"
 
 #if defined(__x86_64__)
@@ -76,7 +77,8 @@ AlignedBytes aligned_bytes(size_t bytes) {
   return AlignedBytes(p);
 }
 
-Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state.program) {
+Cta::Cta(LaunchState& launch_state, Cluster& of, uint32_t number)
+    : state(launch_state), cluster(of), rank(number), program(*launch_state.program) {
   const auto& shape = program.block_shape;
   threads = shape[0] * shape[1] * shape[2];
   uint32_t count = (threads + kLanes - 1) / kLanes;
@@ -107,13 +109,12 @@ Cta::Cta(LaunchState& launch_state) : state(launch_state), program(*launch_state
   }
 }
 
-void Cta::begin(uint64_t number, Worker& worker) {
+void Cta::begin(const std::array<uint32_t, 3>& place, Worker& worker) {
   const Dim3& grid = state.launch->grid;
-  linear = number;
-  index = {uint32_t(number % grid.x), uint32_t(number / grid.x % grid.y),
-           uint32_t(number / grid.x / grid.y)};
+  index = place;
+  linear = index[0] + uint64_t(grid.x) * (index[1] + uint64_t(grid.y) * index[2]);
   live = threads;
-  choices_.state = state.schedule + number;
+  choices_.state = state.schedule + linear;
   observer = worker.observer;
   barriers.fill({});
   lanes_wait_ = spins = false;
@@ -127,6 +128,7 @@ void Cta::begin(uint64_t number, Worker& worker) {
     warp.state = WarpState::ready;
     warp.split = false;
     warp.path_count = 0;
+    warp.cluster_arrived = 0;
     got_on(warp);
     warp.worker = &worker;
     warp.sites = worker.sites.data();
@@ -192,16 +194,41 @@ CtaState Cta::run(Worker& worker) {
     // A loop with a barrier may wait for another CTA: its turn ends, too.
     if (progress && ++sweeps < kSweeps) continue;
     if (!progress && !yielded) {
+      if (waits_for_cluster()) return CtaState::waiting;
       // Lanes of a warp wait for others of it that stand at a barrier: on a GPU they would not.
-      bool again = false;
-      for (Warp& warp : warps) again = go_on_past_join(warp, false) || again;
-      if (again) continue;
-      return fault_deadlock(worker) ? CtaState::faulted : CtaState::done;
+      if (go_on_past_joins()) continue;
+      cluster.fault_deadlock(worker);
+      return CtaState::faulted;
     }
     for (Warp& warp : warps)
       if (warp.state == WarpState::yielded) warp.state = WarpState::ready;
     return CtaState::yielded;
   }
+}
+
+bool Cta::can_run() const {
+  return std::any_of(warps.begin(), warps.end(), [](const Warp& w) {
+    return w.state == WarpState::ready || w.state == WarpState::yielded;
+  });
+}
+
+bool Cta::go_on_past_joins() {
+  bool any = false;
+  for (Warp& warp : warps) any = go_on_past_join(warp, false) || any;
+  return any;
+}
+
+// Another CTA may release them.
+bool Cta::waits_for_cluster() const {
+  if (cluster.size() == 1) return false;
+  for (const Warp& warp : warps) {
+    if (warp.state != WarpState::barrier) continue;
+    if (warp.path_count == 0 && warp.barrier == kClusterBarrier) return true;
+    for (uint32_t i = 0; i < warp.path_count; ++i)
+      if (warp.paths[i].state == PathState::barrier && warp.paths[i].barrier == kClusterBarrier)
+        return true;
+  }
+  return false;
 }
 
 // ---- lanes that may have to be let go ----
@@ -283,6 +310,10 @@ void Cta::release(uint32_t id) {
   b.arrived = 0;
   b.last_ones = b.ones, b.last_zeros = b.zeros;
   b.ones = b.zeros = 0;
+  release_from(id);
+}
+
+void Cta::release_from(uint32_t id) {
   for (Warp& warp : warps) {
     if (warp.state == WarpState::barrier && warp.path_count == 0 && warp.barrier == id) {
       warp.state = WarpState::ready;
@@ -302,8 +333,9 @@ void Cta::release(uint32_t id) {
   }
 }
 
-void Cta::lanes_exit(uint32_t count) {
-  live -= count;
+void Cta::lanes_exit(Warp& warp, uint32_t lanes) {
+  live -= count_lanes(lanes);
+  cluster.lanes_exit(warp, lanes);
   if (live == 0) return;
   for (uint32_t id = 0; id < kBarriers; ++id)
     if (barriers[id].arrived != 0 && barriers[id].required == 0 && barriers[id].arrived >= live)
@@ -338,12 +370,8 @@ std::string Cta::describe(uint32_t w) const {
   return text;
 }
 
-bool Cta::fault_deadlock(Worker& worker) {
-  Fault& f = worker.fault;
-  f.kind = FaultKind::deadlock;
-  f.block = index;
-  std::set<std::string> places;
-  std::set<uint32_t> sites;
+void Cta::add_waiting(Fault& f, std::set<std::string>& places) const {
+  std::set<uint32_t> sites(f.waiting.begin(), f.waiting.end());
   for (uint32_t w = 0; w < warps.size(); ++w) {
     const Warp& warp = warps[w];
     if (warp.state == WarpState::done) continue;
@@ -353,11 +381,6 @@ bool Cta::fault_deadlock(Worker& worker) {
       if (warp.paths[i].state != PathState::ready) sites.insert((warp.paths[i].pc - 1)->site);
   }
   f.waiting.assign(sites.begin(), sites.end());
-  f.message =
-      "deadlock: every thread of the block that has not exited waits, and nothing can release "
-      "them:";
-  for (const std::string& p : places) f.message += "\n  " + p;
-  return true;
 }
 
 }  // namespace tw::emu

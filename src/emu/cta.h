@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,12 @@
 
 namespace tw::emu {
 
+class Cluster;
 class MemoryMap;
 class Observer;
 
 inline constexpr uint32_t kBarriers = 16;
+inline constexpr uint32_t kClusterBarrier = kBarriers;  // Warp::barrier of those that wait there
 
 struct Barrier {
   uint32_t arrived = 0;   // threads
@@ -85,7 +88,8 @@ struct Spinning {
   uint64_t fuel = 0;              // used since it got on for certain
 };
 
-enum class CtaState : uint8_t { yielded, done, faulted };
+// waiting: no warp can run, and some wait for other CTAs of the cluster.
+enum class CtaState : uint8_t { yielded, done, faulted, waiting };
 
 struct AlignedFree {
   void operator()(char* p) const;
@@ -94,11 +98,11 @@ using AlignedBytes = std::unique_ptr<char[], AlignedFree>;
 AlignedBytes aligned_bytes(size_t bytes);
 
 struct Cta {
-  explicit Cta(LaunchState& state);
+  Cta(LaunchState& state, Cluster& cluster, uint32_t rank);
 
-  void begin(uint64_t linear, Worker& worker);  // CTA number `linear` of the grid
-  CtaState run(Worker& worker);                 // until it ends, faults, or every warp has yielded
-  std::string describe(uint32_t warp) const;    // where a warp stands
+  void begin(const std::array<uint32_t, 3>& place, Worker& worker);  // %ctaid
+  CtaState run(Worker& worker);               // until it ends, faults, or every warp has yielded
+  std::string describe(uint32_t warp) const;  // where a warp stands
   // After a run that yielded: no warp gets on by itself.
   bool stuck() const;
   bool impatient() const;  // some of them for having run so long only
@@ -113,9 +117,16 @@ struct Cta {
   void contribute(uint32_t barrier, uint32_t ones, uint32_t zeros) {
     barriers[barrier].ones += ones, barriers[barrier].zeros += zeros;
   }
-  void lanes_exit(uint32_t count);
+  void lanes_exit(Warp& warp, uint32_t lanes);
+  // Called by the cluster.
+  bool can_run() const;                 // some warp
+  bool go_on_past_joins();              // of warps at a barrier; false: there is nothing to let go
+  void release_from(uint32_t barrier);  // all that wait there
+  void add_waiting(Fault& fault, std::set<std::string>& places) const;
 
   LaunchState& state;
+  Cluster& cluster;
+  const uint32_t rank;  // in the cluster
   const Program& program;
   bool spins = false;  // as LaunchState::spins, of a CTA that runs by itself
   std::array<uint32_t, 3> index{};
@@ -135,7 +146,7 @@ struct Cta {
   void got_on(const Warp& warp);
   bool repeats(const Warp& warp) const;
   void release(uint32_t barrier);
-  bool fault_deadlock(Worker& worker);
+  bool waits_for_cluster() const;
 };
 
 // ---- paths (paths.cpp) ----

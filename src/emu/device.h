@@ -86,6 +86,8 @@ struct KernelInfo {
   uint64_t constant_bytes = 0;
   uint32_t registers = 0;  // estimate from the PTX (no ptxas)
   std::array<uint32_t, 3> max_ntid{}, req_ntid{}, cluster{};
+  uint32_t max_cluster_rank = 0;  // 0: not given
+  bool explicit_cluster = false;  // a launch must say how large clusters are
   uint32_t max_threads_per_block = 1024;
   uint32_t ptx_version = 0;  // 90
   uint32_t target = 0;       // 90

@@ -148,6 +148,7 @@ Result<LoadedModule*> DeviceImpl::load(ptx::Module module,
     info.local_bytes = local;
     info.registers = 32;
     info.max_ntid = f.max_ntid, info.req_ntid = f.req_ntid, info.cluster = f.cluster;
+    info.max_cluster_rank = f.max_cluster_rank, info.explicit_cluster = f.explicit_cluster;
     uint32_t bound = f.max_ntid[0] != 0
                          ? f.max_ntid[0] * std::max(1u, f.max_ntid[1]) * std::max(1u, f.max_ntid[2])
                          : spec_.max_threads_per_block;
@@ -189,26 +190,25 @@ std::optional<Allocation> DeviceImpl::find_variable(const LoadedModule& module,
   return std::nullopt;
 }
 
-Result<const Program*> DeviceImpl::program_for(const Kernel& kernel,
-                                               const std::array<uint32_t, 3>& shape,
-                                               uint8_t observed) {
-  Kernel& k = const_cast<Kernel&>(kernel);
+Result<const Program*> DeviceImpl::program_for(const Launch& launch, uint8_t observed) {
+  Kernel& k = const_cast<Kernel&>(*launch.kernel);
   std::lock_guard lock(k.mutex);
-  auto it = k.programs.find({shape, observed});
-  if (it != k.programs.end()) return it->second.get();
   DecodeOptions options;
-  options.block_shape = shape;
+  options.block_shape = {launch.block.x, launch.block.y, launch.block.z};
+  options.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  const auto key = std::tuple(options.block_shape, options.cluster, observed);
+  auto it = k.programs.find(key);
+  if (it != k.programs.end()) return it->second.get();
   options.observed = observed;
   Result<std::unique_ptr<Program>> program =
       decode(k.loaded->module, *k.function, k.loaded->symbols, options, *target_);
   if (!program.ok()) return program.error();
-  return (k.programs[{shape, observed}] = std::move(*program)).get();
+  return (k.programs[key] = std::move(*program)).get();
 }
 
 Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
-  Result<const Program*> program =
-      program_for(*launch.kernel, {launch.block.x, launch.block.y, launch.block.z},
-                  options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
+  Result<const Program*> program = program_for(
+      launch, options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
   if (!program.ok()) return program.error();
   return std::unique_ptr<GridRun>(new GridRunImpl(*this, launch, **program));
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 
 #include "emu/cta.h"
 #include "emu/device.h"
@@ -26,8 +27,10 @@ class Kernel {
   const ptx::Function* function = nullptr;
   KernelInfo info;
   std::mutex mutex;  // guards programs
-  std::map<std::pair<std::array<uint32_t, 3>, uint8_t>, std::unique_ptr<Program>>
-      programs;  // by block shape and observed events
+  // By block shape, cluster shape and observed events.
+  std::map<std::tuple<std::array<uint32_t, 3>, std::array<uint32_t, 3>, uint8_t>,
+           std::unique_ptr<Program>>
+      programs;
 };
 
 // Host threads that run CTAs; created once, woken for a launch.
@@ -88,8 +91,7 @@ class DeviceImpl final : public Device {
   const DeviceOptions& options() const { return options_; }
 
  private:
-  Result<const Program*> program_for(const Kernel& kernel, const std::array<uint32_t, 3>& shape,
-                                     uint8_t observed);
+  Result<const Program*> program_for(const Launch& launch, uint8_t observed);
 
   const Target* target_;
   model::DeviceSpec spec_;

@@ -196,6 +196,8 @@ class Emitter {
         if (observes(kObserveSync)) observe_sync(ir, op);
         out_->push_back(op);
         if (cut) push(observe_end_handler(), ir.site);
+        if (observes(kObserveSync) && static_cast<Builtin>(ir.builtin) == Builtin::cluster_wait)
+          push(observe_cluster_wait_handler(true), ir.site);
         if (observes(kObserveSync) && static_cast<Builtin>(ir.builtin) == Builtin::mbarrier_wait) {
           op.run = observe_mbarrier_handler(MbarrierAction::passed);
           op.extra = nullptr;
@@ -227,6 +229,7 @@ class Emitter {
       s.log.write = write;
     };
     fill(bulk->shared, AccessSpace::shared, !store, 16);
+    fill(bulk->source, AccessSpace::shared, false, 16);
     for (uint32_t i = 0; i < 5; ++i) fill(bulk->global[i], AccessSpace::global, store, 1u << i);
     return bulk;
   }
@@ -424,6 +427,7 @@ class Emitter {
     site->address_uniform = scalar(ir.s[0]);
     site->value_uniform = key.uniform_value;
     site->async = ir.async;
+    site->bulk = ir.bulk;
     if (kind == AccessKind::atomic) {
       if (site->ordering == isa::kWeak) site->ordering = isa::kRelaxed;
       if (site->scope == isa::kScopeNone) site->scope = isa::kScopeGpu;
@@ -535,6 +539,11 @@ class Emitter {
       case Builtin::barrier_sync:
       case Builtin::barrier_red: observe.run = observe_barrier_handler(true); break;
       case Builtin::barrier_arrive: observe.run = observe_barrier_handler(false); break;
+      case Builtin::cluster_arrive:
+        observe.run = observe_cluster_arrive_handler();
+        observe.d = ir.mods[isa::Field::ordering] != isa::kRelaxed;
+        break;
+      case Builtin::cluster_wait: observe.run = observe_cluster_wait_handler(false); break;
       case Builtin::shuffle:
       case Builtin::vote:
       case Builtin::match:
@@ -777,6 +786,7 @@ Result<std::unique_ptr<Program>> decode(const ptx::Module& module, const ptx::Fu
   d.program->module = &module;
   d.program->function = &function;
   d.program->block_shape = options.block_shape;
+  d.program->cluster = options.cluster;
   if (Status s = lower(d); !s.ok()) return s.error();
   simplify(d);
   build_flow(d);

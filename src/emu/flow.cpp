@@ -114,6 +114,7 @@ Effect effect_of(const Ir& ir) {
     case Builtin::warp_sync:
       return is(0, kFullMask) && ir.guard == kNoReg ? Effect::stops : Effect::act;
     case Builtin::barrier_red_result:
+    case Builtin::cluster_wait:
     case Builtin::active_mask:
     case Builtin::is_space:
     case Builtin::mbarrier_wait:

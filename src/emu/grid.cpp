@@ -29,13 +29,14 @@ constexpr uint32_t kStart = 2;
 GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program)
     : device_(device), launch_(launch) {
   ctas_ = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+  clusters_ = ctas_ / program.cluster_ctas();
   progress_.ctas = ctas_;
   state_.program = &program;
   state_.launch = &launch_;
   state_.memory = &device.memory();
   state_.options = &device.options();
   state_.exclusive = (program.order_dependent && !device.options().order_any) ||
-                     launch.cooperative || ctas_ == 1 || device.pool().size() == 1;
+                     launch.cooperative || clusters_ == 1 || device.pool().size() == 1;
   state_.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
   if (program.schedule_dependent && device.options().schedule != 0)
     choices_.state = state_.schedule = uint64_t(device.options().schedule) << 32 | (launch.id + 1);
@@ -76,9 +77,12 @@ GridRunImpl::GridRunImpl(DeviceImpl& device, const Launch& launch, const Program
       1, std::min<uint64_t>(
              spec.max_blocks_per_sm ? spec.max_blocks_per_sm : 32,
              (spec.max_threads_per_sm ? spec.max_threads_per_sm : 2048) / std::max(1u, threads)));
-  resident_limit_ = launch.cooperative
-                        ? ctas_
-                        : std::min<uint64_t>(per_sm * std::max(1u, spec.sm_count), kMaxResident);
+  resident_limit_ =
+      launch.cooperative
+          ? clusters_
+          : std::max<uint64_t>(
+                1, std::min<uint64_t>(per_sm * std::max(1u, spec.sm_count), kMaxResident) /
+                       program.cluster_ctas());
 }
 
 GridRunImpl::~GridRunImpl() {
@@ -124,25 +128,25 @@ void GridRunImpl::prepare(Worker& worker, uint32_t index) {
 }
 
 void GridRunImpl::run_parallel() {
-  uint32_t extra = ctas_ > 1 ? device_.pool().size() - 1 : 0;
+  uint32_t extra = clusters_ > 1 ? device_.pool().size() - 1 : 0;
   if (state_.program->observed != 0 && device_.options().observers->one_thread()) extra = 0;
-  extra = uint32_t(std::min<uint64_t>(extra, ctas_ - 1));
+  extra = uint32_t(std::min<uint64_t>(extra, clusters_ - 1));
   begin_observation(extra + 1);
   device_.pool().run(extra, [&](uint32_t index) {
     Worker worker;
     prepare(worker, index);
-    // Mostly a CTA runs to its end. Those that may wait for one another (--fast) take turns.
+    // Mostly a cluster runs to its end. Those that may wait for one another (--fast) take turns.
     const bool turns = state_.program->order_dependent;
     const uint64_t most = (resident_limit_ + extra) / (extra + 1);
-    std::deque<std::unique_ptr<Cta>> mine;
+    std::deque<std::unique_ptr<Cluster>> mine;
     bool more = true, ended = false;
-    std::unique_ptr<Cta> spare = std::make_unique<Cta>(state_);
+    std::unique_ptr<Cluster> spare = std::make_unique<Cluster>(state_);
     while (!ended && !state_.stop.load(std::memory_order_relaxed)) {
       if (more && (mine.empty() || (turns && mine.size() < most))) {
         const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-        more = number < ctas_;
+        more = number < clusters_;
         if (more) {
-          if (!spare) spare = std::make_unique<Cta>(state_);
+          if (!spare) spare = std::make_unique<Cluster>(state_);
           spare->begin(number, worker);
           std::lock_guard lock(running_mutex_);
           running_.push_back(spare.get());
@@ -150,13 +154,13 @@ void GridRunImpl::run_parallel() {
         }
       }
       if (mine.empty()) break;
-      Cta& cta = *mine.front();
-      const CtaState s = cta.run(worker);
+      Cluster& cluster = *mine.front();
+      const CtaState s = cluster.run(worker);
       if (s == CtaState::yielded) {
-        if (cta.spins) cta.let_spinning_lanes_go();
-        if (cta.lanes_wait() && cta.stuck()) {
-          const bool impatient = cta.impatient();
-          cta.spins = cta.let_lanes_go() && (impatient || cta.spins);
+        if (cluster.spins) cluster.let_spinning_lanes_go();
+        if (cluster.lanes_wait() && cluster.stuck()) {
+          const bool impatient = cluster.impatient();
+          cluster.spins = cluster.let_lanes_go() && (impatient || cluster.spins);
         }
         mine.push_back(std::move(mine.front()));
         mine.pop_front();
@@ -164,21 +168,22 @@ void GridRunImpl::run_parallel() {
       }
       if (s == CtaState::faulted) record(worker);
       ended = s != CtaState::done;
-      if (s == CtaState::done) progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
+      if (s == CtaState::done)
+        progress_.ctas_done.fetch_add(cluster.size(), std::memory_order_relaxed);
       std::lock_guard lock(running_mutex_);
-      std::erase(running_, &cta);
+      std::erase(running_, &cluster);
       spare = std::move(mine.front());
       mine.pop_front();
     }
     std::lock_guard lock(running_mutex_);
-    for (const auto& cta : mine) std::erase(running_, cta.get());
+    for (const auto& other : mine) std::erase(running_, other.get());
   });
 }
 
-// Of the next CTA to begin.
+// Of the next cluster to begin.
 uint64_t GridRunImpl::next_number() {
   if (state_.schedule == 0) return next_.fetch_add(1);
-  while (ahead_.size() < kAhead && next_.load() < ctas_) ahead_.push_back(next_.fetch_add(1));
+  while (ahead_.size() < kAhead && next_.load() < clusters_) ahead_.push_back(next_.fetch_add(1));
   std::swap(ahead_.back(), ahead_[choices_.below(uint32_t(ahead_.size()))]);
   const uint64_t number = ahead_.back();
   ahead_.pop_back();
@@ -191,49 +196,50 @@ GridRun::State GridRunImpl::run_interleaved() {
   auto deadline = std::chrono::steady_clock::now() + kSlice;
   while (waiting() || !resident_.empty()) {
     if (state_.stop.load(std::memory_order_relaxed)) break;
-    // The next CTA starts whenever there is room; those that have yielded wait their turn.
-    std::unique_ptr<Cta> cta;
+    // The next cluster starts whenever there is room; those that have yielded wait their turn.
+    std::unique_ptr<Cluster> cluster;
     std::unique_lock lists(running_mutex_);  // describe_unfinished reads them from another thread
     const bool room = waiting() && resident_.size() < resident_limit_;
     const bool start =
         room && (state_.schedule == 0 || resident_.empty() || choices_.below(kStart) == 0);
     if (start) {
       if (!spare_.empty()) {
-        cta = std::move(spare_.back());
+        cluster = std::move(spare_.back());
         spare_.pop_back();
       } else {
-        cta = std::make_unique<Cta>(state_);
+        cluster = std::make_unique<Cluster>(state_);
       }
-      cta->begin(next_number(), worker_);
+      cluster->begin(next_number(), worker_);
     } else {
       if (state_.schedule != 0)
         std::swap(resident_.front(), resident_[choices_.below(uint32_t(resident_.size()))]);
-      cta = std::move(resident_.front());
+      cluster = std::move(resident_.front());
       resident_.pop_front();
     }
-    running_.assign(1, cta.get());
+    running_.assign(1, cluster.get());
     lists.unlock();
-    CtaState cta_state = cta->run(worker_);
+    CtaState cta_state = cluster->run(worker_);
     lists.lock();
     running_.clear();
     switch (cta_state) {
       case CtaState::done:
-        progress_.ctas_done.fetch_add(1, std::memory_order_relaxed);
-        spare_.push_back(std::move(cta));
+        progress_.ctas_done.fetch_add(cluster->size(), std::memory_order_relaxed);
+        spare_.push_back(std::move(cluster));
         break;
       case CtaState::yielded:
-        if (cta->lanes_wait()) state_.lanes_wait = true;
-        if (state_.spins) cta->let_spinning_lanes_go();
+        if (cluster->lanes_wait()) state_.lanes_wait = true;
+        if (state_.spins) cluster->let_spinning_lanes_go();
         if (state_.lanes_wait) {
-          stuck_ = cta->stuck() ? stuck_ + 1 : 0;
+          stuck_ = cluster->stuck() ? stuck_ + 1 : 0;
           if (stuck_ > resident_.size() && !(waiting() && resident_.size() + 1 < resident_limit_) &&
               std::all_of(resident_.begin(), resident_.end(),
                           [](const auto& other) { return other->stuck(); }))
-            if (const bool impatient = cta->impatient(); cta->let_lanes_go())
+            if (const bool impatient = cluster->impatient(); cluster->let_lanes_go())
               state_.spins = impatient || ++proofs_ >= kProofs;
         }
-        resident_.push_back(std::move(cta));
+        resident_.push_back(std::move(cluster));
         break;
+      case CtaState::waiting:
       case CtaState::faulted:
         lists.unlock();
         record(worker_);
@@ -284,8 +290,11 @@ std::string GridRunImpl::describe_unfinished() const {
     }
   };
   std::lock_guard lock(running_mutex_);
-  for (const Cta* cta : running_) add(*cta);
-  for (const auto& cta : resident_) add(*cta);
+  auto add_all = [&](const Cluster& cluster) {
+    for (const auto& cta : cluster.ctas()) add(*cta);
+  };
+  for (const Cluster* cluster : running_) add_all(*cluster);
+  for (const auto& cluster : resident_) add_all(*cluster);
   std::string out = fmt::format("{} of {} blocks done\n", progress_.ctas_done.load(), ctas_);
   for (const auto& [text, entry] : places)
     out += fmt::format("  {} ({} warps, first {})\n", text, entry.first, entry.second);

@@ -79,6 +79,7 @@ struct Ir {
                             // padding and what was never written included
   bool async = false;       // of cp.async: its store, loads of bytes but the first, arrival; of
                             // bulk copies: the transaction; loads of wgmma
+  bool bulk = false;        // st.async: its store ends with its mbarrier, as bulk copies do
   uint8_t copy_bytes = 0;   // loads of cp.async: the bytes of a copy
   // A load whose value nobody uses, but to put some of its bits back where they were (find_copies).
   bool unused = false;

@@ -318,12 +318,7 @@ Result<Source> Lowering::special(const ptx::Instruction& in, const std::string& 
     return reg(lane_init(LaneInit::lanemask_gt, {Shape::varying, false, 0}));
   if (name == "%lanemask_ge")
     return reg(lane_init(LaneInit::lanemask_ge, {Shape::varying, false, 0}));
-  if (name == "%clusterid.x" || name == "%cluster_ctaid.x" || name == "%cluster_ctaid.y" ||
-      name == "%cluster_ctaid.z" || name == "%cluster_ctarank" || name == "%is_explicit_cluster")
-    return constant(0);
-  if (name == "%cluster_nctaid.x" || name == "%cluster_nctaid.y" || name == "%cluster_nctaid.z" ||
-      name == "%cluster_nctarank")
-    return constant(1);
+  if (const std::optional<Source> s = cluster_register(name)) return *s;
   if (name == "%envreg1") return reg(slot_register(kEnvreg1));
   if (name == "%envreg2") return reg(slot_register(kEnvreg2));
   if (name.starts_with("%envreg")) return constant(0);

@@ -1,9 +1,10 @@
 // cp.async.bulk and cp.async.bulk.tensor: one lane's copy of a run of bytes or of a box of a tensor
 // (Builtin::bulk_copy), and the transaction of the mbarrier that it completes. The copy happens at its
-// start: groups of copies have nothing to wait for. For `tilewright check` the bytes of a copy to
+// start: groups of copies have nothing to wait for. A copy to several CTAs of a cluster is a copy to one
+// after the other. For `tilewright check` the bytes of a copy to
 // shared memory are nobody's until a phase of the mbarrier is over (Ir::async).
 //
-// Tested by tests/e2e/programs/bulk.cu and steps 16, 17 and 20 of kernels/gemm.
+// Tested by tests/e2e/programs/bulk.cu and steps 16 to 20 of kernels/gemm.
 #include <fmt/format.h>
 
 #include "emu/lowering.h"
@@ -24,10 +25,15 @@ Result<Source> Lowering::shared_operand(Instance& f, const ptx::Instruction& in,
 
 Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                            Machine machine) {
-  const bool tensor = machine == Machine::bulk_tensor_load || machine == Machine::bulk_tensor_store,
-             load = machine == Machine::bulk_load || machine == Machine::bulk_tensor_load;
+  const bool multicast =
+      machine == Machine::bulk_multicast || machine == Machine::bulk_tensor_multicast;
+  const bool tensor = machine == Machine::bulk_tensor_load ||
+                      machine == Machine::bulk_tensor_store ||
+                      machine == Machine::bulk_tensor_multicast;
+  const bool store = machine == Machine::bulk_store || machine == Machine::bulk_tensor_store;
+  const bool within = machine == Machine::bulk_to_cluster, load = !store;
   const uint32_t rank = tensor ? match.mods[Field::vec] : 0;
-  const size_t needed = 2 + !tensor + load, given = in.operands.size();
+  const size_t needed = 2 + !tensor + load + multicast, given = in.operands.size();
   if (given != needed + match.mods[Field::cache_hint])  // a cache policy comes last
     return error_at(in, fmt::format("'{}' takes {} operands", in.spelling(),
                                     needed + match.mods[Field::cache_hint]));
@@ -51,35 +57,68 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
     if (!size.ok()) return size.error();
     sources.push_back(*size);
   }
-  isa::Match side;
-  side.mods = isa::Mods{}.with(Field::space, isa::kGlobal);
-  Result<Place> place = this->place(f, in, side, address);
-  if (!place.ok()) return place.error();
-  std::optional<Source> barrier;
+  std::optional<Source> barrier, mask, from;
+  Place place;
+  if (within) {
+    Result<Source> s = shared_operand(f, in, outer);
+    if (!s.ok()) return s.error();
+    from = *s;
+  } else {
+    isa::Match side;
+    side.mods = isa::Mods{}.with(Field::space, isa::kGlobal);
+    Result<Place> p = this->place(f, in, side, address);
+    if (!p.ok()) return p.error();
+    place = *p;
+  }
   if (load) {
-    Result<Source> b = shared_operand(f, in, in.operands[2 + !tensor]);
+    const size_t at = 2 + !tensor;
+    Result<Source> b = shared_operand(f, in, in.operands[at]);
     if (!b.ok()) return b.error();
     barrier = *b;
     d_.program->async_copies = true;
+    if (multicast) {
+      Result<Source> m = source(f, in, in.operands[at + 1], 2, Type::u16);
+      if (!m.ok()) return m.error();
+      mask = *m;
+    }
   }
 
-  auto make = [&]() -> Status {
-    sources[1] = place->offset == 0
-                     ? place->address
-                     : apply("add.u64", {place->address, constant(uint64_t(place->offset))});
+  auto copy_to = [&](Source to, std::optional<Source> completes) {
+    sources[0] = to;
     const uint32_t bytes = load ? d_.new_register(4) : kNoReg;
     Ir& copy = append(IrKind::machine);
     copy.builtin = int32_t(Builtin::bulk_copy);
-    copy.mods = isa::Mods{}.with(Field::vec, uint8_t(rank)).with(Field::to, !load);
+    copy.mods = isa::Mods{}
+                    .with(Field::vec, uint8_t(rank))
+                    .with(Field::to, store)
+                    .with(Field::part, within);
     for (const Source& s : sources) copy.s[copy.sources++] = s;
-    if (!load) return Unit{};
+    if (!load) return;
     copy.d[copy.destinations++] = bytes;
-    Ir& complete = append(IrKind::machine);
-    complete.builtin = int32_t(Builtin::mbarrier_complete_tx);
-    complete.space = AccessSpace::shared;
-    complete.async = true;
-    complete.s[complete.sources++] = *barrier;
-    complete.s[complete.sources++] = reg(bytes);
+    complete_transaction(*completes, reg(bytes));
+  };
+  auto make = [&]() -> Status {
+    sources[1] = from ? window_address(*from)
+                 : place.offset == 0
+                     ? place.address
+                     : apply("add.u64", {place.address, constant(uint64_t(place.offset))});
+    if (!multicast) {
+      copy_to(*shared, barrier);
+      return Unit{};
+    }
+    // To each CTA that the mask names: the same place, and the barrier at the same place.
+    const Source ranks = apply("cvt.u32.u16", {*mask});
+    const uint32_t ctas = d_.program->cluster_ctas();
+    for (uint32_t r = 0; r <= ctas; ++r) {  // the last: a CTA that is not there
+      const Source bits = apply("and.b32", {ranks, constant(r < ctas ? 1u << r : 0xffffu << ctas)});
+      guard_ = apply("setp.ne.u32", {bits, constant(0)}).reg;
+      guard_negated_ = false;
+      Status s = guarded(in, [&]() -> Status {
+        copy_to(mapped(*shared, constant(r)), mapped(*barrier, constant(r)));
+        return Unit{};
+      });
+      if (!s.ok()) return s;
+    }
     return Unit{};
   };
   return guard_ != kNoReg ? guarded(in, make) : make();

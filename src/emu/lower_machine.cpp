@@ -97,7 +97,9 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::redux_logic: return warp_operation(f, in, match, Builtin::redux, "dam");
     case Machine::activemask: return warp_operation(f, in, match, Builtin::active_mask, "d");
     case Machine::elect: return warp_operation(f, in, match, Builtin::elect, "dm");
-    case Machine::isspacep: return warp_operation(f, in, match, Builtin::is_space, "pL");
+    case Machine::isspacep:
+      if (clustered() && match.mods[Field::space] == isa::kShared) return is_own_shared(f, in);
+      return warp_operation(f, in, match, Builtin::is_space, "pL");
     case Machine::mbarrier_init:
     case Machine::mbarrier_inval:
     case Machine::mbarrier_arrive:
@@ -173,9 +175,18 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::bulk_load:
     case Machine::bulk_store:
     case Machine::bulk_tensor_load:
-    case Machine::bulk_tensor_store: return bulk_copy(f, in, match, machine);
+    case Machine::bulk_tensor_store:
+    case Machine::bulk_multicast:
+    case Machine::bulk_tensor_multicast:
+    case Machine::bulk_to_cluster: return bulk_copy(f, in, match, machine);
     case Machine::fence_mbarrier_init: return builtin(in, Builtin::fence, {}, match.mods);
     case Machine::setmaxnreg: return Unit{};  // each warp has all registers that it names
+    case Machine::cluster_arrive: return builtin(in, Builtin::cluster_arrive, {}, match.mods);
+    case Machine::cluster_wait: return builtin(in, Builtin::cluster_wait, {}, match.mods);
+    case Machine::mapa: return map_address(f, in, match);
+    case Machine::getctarank: return rank_of_address(f, in, match);
+    case Machine::st_async: return async_store(f, in, match, false);
+    case Machine::red_async: return async_store(f, in, match, true);
     case Machine::count: break;
   }
   return error_at(in, fmt::format("'{}' is not supported", in.spelling()));
@@ -220,7 +231,9 @@ Status Lowering::convert_address(Instance& f, const ptx::Instruction& in, const 
   uint64_t window = space == isa::kShared || space == isa::kSharedCluster ? kSharedWindow
                     : space == isa::kLocal                                ? kLocalWindow
                                                                           : 0;
-  if (window == 0)
+  if (window == kSharedWindow && clustered())
+    convert_shared(*from, to_space, out->reg);
+  else if (window == 0)
     lane_op(isa::kRowMov, Type::b64, Type::none, {*from}, {}, out->reg);
   else
     lane_op(isa::kRowAdd, Type::u64, Type::none, {*from, constant(to_space ? 0 - window : window)},

@@ -60,6 +60,10 @@ Result<Lowering::Place> Lowering::place(Instance& f, const ptx::Instruction& in,
     // number, so that only what is far outside stays outside.
     p.address = resize(reg(r), have, bytes, have > bytes, have > bytes);
     p.offset = o.offset;
+    if (space == isa::kSharedCluster && clustered()) {  // perhaps of another CTA
+      p.space = AccessSpace::generic;
+      p.address = window_address(p.address);
+    }
   } else if (base.kind == OperandKind::integer) {
     p.address = constant(base.bits + uint64_t(o.offset));
   } else {

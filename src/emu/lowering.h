@@ -222,6 +222,24 @@ class Lowering {
 
   Status bulk_copy(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                    Machine machine);
+  // ---- clusters (lower_cluster.cpp) ----
+
+  bool clustered() const { return d_.program->cluster_ctas() > 1; }
+  // %clusterid, %cluster_ctaid and the like; nullopt: another one.
+  std::optional<Source> cluster_register(const std::string& name);
+  Source cluster_rank();
+  // A 32-bit address in shared memory as a generic one.
+  Source window_address(Source address);
+  Source with_rank(Source address, Source rank);
+  Source mapped(Source address, Source rank);
+  Source rank_of(Source address);
+  void convert_shared(Source from, bool to_space, uint32_t destination);
+  Status is_own_shared(Instance& f, const ptx::Instruction& in);
+  void complete_transaction(Source barrier, Source bytes);
+  Status async_store(Instance& f, const ptx::Instruction& in, const isa::Match& match,
+                     bool reduces);
+  Status map_address(Instance& f, const ptx::Instruction& in, const isa::Match& match);
+  Status rank_of_address(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   Status nothing_to_order(const ptx::Instruction& in, bool waits);
   Result<Source> shared_operand(Instance& f, const ptx::Instruction& in, const Operand& o);
   // ---- matrices of both kinds ----

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "emu/bulk.h"
-#include "emu/cta.h"
+#include "emu/cluster.h"
 #include "emu/observe_handlers.h"
 
 namespace tw::emu {
@@ -59,7 +59,7 @@ const Op* exit_all(TW_HANDLER_ARGS) {
   (void)op, (void)frame;
   uint32_t lanes = warp->active;
   warp->exited |= lanes;
-  warp->cta->lanes_exit(count_lanes(lanes));
+  warp->cta->lanes_exit(*warp, lanes);
   const Op* to = path_ended(*warp);
   if (to == nullptr) return nullptr;
   TW_GO(to);
@@ -71,7 +71,7 @@ template <bool kNegated> const Op* exit_some(TW_HANDLER_ARGS) {
   if (lanes == warp->active) return exit_all(op, frame, warp);
   warp->exited |= lanes;
   warp->active &= ~lanes;
-  warp->cta->lanes_exit(count_lanes(lanes));
+  warp->cta->lanes_exit(*warp, lanes);
   const Op* to = block_code(*warp, op->e, warp->active);
   TW_GO(to);
 }
@@ -105,11 +105,8 @@ TW_INLINE uint32_t scalar_or_lane(const Op* op, const char* frame, uint32_t offs
   return slot[(op->flags & flag) ? 0 : lane];
 }
 
-const Op* barrier_sync(TW_HANDLER_ARGS) {
-  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
-  uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
-  uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
-  if (warp->cta->arrive(id, count, count_lanes(warp->active))) TW_NEXT;
+// The running path waits at a barrier.
+TW_INLINE const Op* wait_at(TW_HANDLER_ARGS, uint32_t id) {
   if (warp->path_count == 0 && !warp->split) [[likely]] {
     warp->barrier = id;
     warp->pc = op + 1;
@@ -121,6 +118,21 @@ const Op* barrier_sync(TW_HANDLER_ARGS) {
   const Op* to = next_path(*warp);
   if (to == nullptr) return nullptr;
   TW_GO(to);
+}
+
+const Op* barrier_sync(TW_HANDLER_ARGS) {
+  uint32_t lane = uint32_t(__builtin_ctz(warp->active));
+  uint32_t id = scalar_or_lane(op, frame, op->a, kUniformA, lane) & (kBarriers - 1);
+  uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
+  if (warp->cta->arrive(id, count, count_lanes(warp->active))) TW_NEXT;
+  return wait_at(op, frame, warp, id);
+}
+
+[[gnu::noinline, gnu::cold]] const Op* arrived_twice(const Op* op, Warp* warp) {
+  const uint32_t lane = uint32_t(__builtin_ctz(warp->cluster_arrived & warp->active));
+  return lane_fault(op, warp, lane, FaultKind::trap,
+                    "barrier.cluster misuse: a thread arrives that has arrived already and has not "
+                    "waited since");
 }
 
 // bar.warp.sync: the named lanes meet. Lanes that have exited are not waited for.
@@ -159,6 +171,16 @@ const Op* barrier_arrive(TW_HANDLER_ARGS) {
   uint32_t count = scalar_or_lane(op, frame, op->b, kUniformB, lane);
   warp->cta->arrive(id, count, count_lanes(warp->active));
   TW_NEXT;
+}
+
+const Op* cluster_arrive(TW_HANDLER_ARGS) {
+  if (!warp->cta->cluster.arrive(*warp, warp->active)) return arrived_twice(op, warp);
+  TW_NEXT;
+}
+
+const Op* cluster_wait(TW_HANDLER_ARGS) {
+  if ((warp->cluster_arrived & warp->active) == 0) TW_NEXT;
+  return wait_at(op, frame, warp, kClusterBarrier);
 }
 
 // bar.red: the predicate is added up before the threads arrive; the next Op reads the outcome.
@@ -265,6 +287,8 @@ Handler builtin_handler(Builtin builtin, bool, bool uniform) {
     case Builtin::restore_mask: return restore_mask;
     case Builtin::barrier_arrive: return barrier_arrive;
     case Builtin::barrier_red: return barrier_red;
+    case Builtin::cluster_arrive: return cluster_arrive;
+    case Builtin::cluster_wait: return cluster_wait;
     case Builtin::barrier_red_result: return barrier_red_result;
     case Builtin::nanosleep: return nanosleep_hint;
     case Builtin::atomic: return nullptr;  // by operation and type: atomic_handler

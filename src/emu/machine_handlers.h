@@ -15,6 +15,8 @@ enum class Builtin : uint8_t {
   barrier_arrive,
   barrier_red,
   barrier_red_result,
+  cluster_arrive,
+  cluster_wait,
   atomic,
   shuffle,
   vote,

@@ -60,7 +60,8 @@ template <class F> TW_INLINE const Op* each_lane(TW_HANDLER_ARGS, F body) {
   for (uint32_t left = warp->active; left != 0; left &= left - 1) {
     uint32_t lane = uint32_t(__builtin_ctz(left));
     uint32_t address = value<uint32_t>(o, frame, 0, lane) + uint32_t(op->imm);
-    if ((address & 7) != 0 || uint64_t(address) + 8 > warp->shared_bytes) {
+    uint8_t* const at = (address & 7) == 0 ? shared_pointer(warp, address, 8) : nullptr;
+    if (at == nullptr) {
       MemoryKey key;
       key.store = key.masked = true;
       key.space = AccessSpace::shared;
@@ -68,7 +69,7 @@ template <class F> TW_INLINE const Op* each_lane(TW_HANDLER_ARGS, F body) {
       key.form = o.uniform & 1 ? AddressForm::uniform : AddressForm::lanes;
       return access_fault(op, frame, warp, key);
     }
-    if (const char* error = body(o, lane, reinterpret_cast<uint64_t*>(warp->shared + address)))
+    if (const char* error = body(o, lane, reinterpret_cast<uint64_t*>(at)))
       return misuse(op, warp, lane, error);
   }
   TW_NEXT;

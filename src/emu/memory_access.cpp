@@ -2,7 +2,7 @@
 // the site caches, the windows of shared and local memory, and the fault of an access that fails.
 #include <fmt/format.h>
 
-#include "emu/cta.h"
+#include "emu/cluster.h"
 #include "emu/memory.h"
 #include "emu/memory_handlers.h"
 #include "emu/windows.h"
@@ -19,6 +19,11 @@ bool locate(Warp* warp, uint32_t site, uint64_t address, uint32_t bytes) {
   return true;
 }
 
+uint8_t* shared_pointer(Warp* warp, uint64_t address, uint32_t bytes) {
+  if (address + bytes <= warp->shared_bytes) return warp->shared + address;
+  return address > kOwnMask ? warp->cta->cluster.shared(address, bytes) : nullptr;
+}
+
 uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes,
                       uint32_t lane) {
   Cta& cta = *warp->cta;
@@ -31,8 +36,7 @@ uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t 
       space = AccessSpace::global;
   }
   if (space == AccessSpace::shared) {
-    if (address + bytes > warp->shared_bytes) return nullptr;
-    return warp->shared + address;
+    return shared_pointer(warp, address, bytes);
   }
   if (space == AccessSpace::local) {
     if (address + bytes > cta.local_bytes) return nullptr;
@@ -55,6 +59,8 @@ const char* space_word(AccessSpace s) {
 }
 
 std::string where_it_lies(const Cta& cta, AccessSpace space, uint64_t address, uint32_t bytes) {
+  if (space == AccessSpace::shared && address > kOwnMask && cta.cluster.size() > 1)
+    return cta.cluster.why_not_shared(address);
   if (space == AccessSpace::shared)
     return fmt::format("the block has {} bytes of shared memory", cta.shared_bytes);
   if (space == AccessSpace::local)
@@ -134,8 +140,13 @@ const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& k
                           space_word(space), fault_address,
                           where_it_lies(cta, space, fault_address, bytes));
   warp->worker->fault.address = fault_address;
+  // Of another CTA: an H200 says cudaErrorLaunchFailure.
+  const bool remote =
+      space == AccessSpace::shared && fault_address > kOwnMask && cta.cluster.size() > 1;
   return lane_fault(op, warp, fault_lane,
-                    misaligned ? FaultKind::misaligned_address : FaultKind::illegal_address,
+                    misaligned ? FaultKind::misaligned_address
+                    : remote   ? FaultKind::trap
+                               : FaultKind::illegal_address,
                     std::move(message));
 }
 

@@ -78,6 +78,8 @@ struct FmaRow {
 // Finds the allocation that holds [address, address + bytes) and fills the site's cache; false if
 // none.
 bool locate(Warp* warp, uint32_t site, uint64_t address, uint32_t bytes);
+// Host address of shared memory, the CTA's own or another's of its cluster (windows.h), or nullptr.
+uint8_t* shared_pointer(Warp* warp, uint64_t address, uint32_t bytes);
 // Host address of one lane's access in any space, or nullptr.
 uint8_t* lane_pointer(Warp* warp, AccessSpace space, uint64_t address, uint32_t bytes,
                       uint32_t lane);

@@ -114,6 +114,18 @@ template <bool kWaits> const Op* observe_barrier(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+const Op* observe_cluster_arrive(TW_HANDLER_ARGS) {
+  leave_vector_code();
+  warp->cta->observer->cluster_arrive(*warp->cta, *warp, op->site, warp->active, op->d != 0);
+  TW_NEXT;
+}
+
+template <bool kPassed> const Op* observe_cluster_wait(TW_HANDLER_ARGS) {
+  leave_vector_code();
+  warp->cta->observer->cluster_wait(*warp->cta, *warp, op->site, warp->active, kPassed);
+  TW_NEXT;
+}
+
 // Lanes of one warp may name different sets: each set is told of its own.
 template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
   leave_vector_code();
@@ -241,6 +253,10 @@ Handler observe_access_handler(AccessKind kind) {
 Handler observe_end_handler() { return observe_end; }
 Handler observe_barrier_handler(bool waits) {
   return waits ? observe_barrier<true> : observe_barrier<false>;
+}
+Handler observe_cluster_arrive_handler() { return observe_cluster_arrive; }
+Handler observe_cluster_wait_handler(bool passed) {
+  return passed ? observe_cluster_wait<true> : observe_cluster_wait<false>;
 }
 Handler observe_warp_sync_handler() { return observe_members<true>; }
 Handler observe_converge_handler() { return observe_members<false>; }

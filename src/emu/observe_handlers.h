@@ -25,9 +25,11 @@ const Op* observe_read(const Op* op, char* frame, Warp* warp);
 const Op* observe_write(const Op* op, char* frame, Warp* warp);
 Handler observe_end_handler();
 Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
-Handler observe_warp_sync_handler();          // a = member mask
-Handler observe_converge_handler();           // a = member mask
-Handler observe_shuffle_handler();            // a = member mask, extra = MachineOperands*
+Handler observe_cluster_arrive_handler();     // d = 1: releases
+Handler observe_cluster_wait_handler(bool passed);
+Handler observe_warp_sync_handler();  // a = member mask
+Handler observe_converge_handler();   // a = member mask
+Handler observe_shuffle_handler();    // a = member mask, extra = MachineOperands*
 Handler observe_mbarrier_handler(MbarrierAction action);  // a = offset slot, imm; d = predicate
 Handler observe_fence_handler();                          // d = ordering, e = scope
 Handler observe_exit_handler(bool guarded);               // a = guard, kNegated

@@ -28,6 +28,8 @@
 
 namespace tw::emu {
 
+class Cluster;
+
 const std::string& kernel_name(const Kernel& kernel);  // mangled
 
 // Which events a launch is decoded for.
@@ -149,6 +151,13 @@ class Observer {
                               uint32_t /*threads*/, uint32_t /*lanes*/, bool /*waits*/) {}
   // The barrier is complete: everyone who waits goes on. Comes after the arrival that completes it.
   virtual void barrier_complete(Cta&, uint32_t /*barrier*/) {}
+  // Lanes arrive at the barrier of their cluster; `release`: and hand over what they have done.
+  virtual void cluster_arrive(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/,
+                              bool /*release*/) {}
+  // All have, and go on. Comes after the arrival that completes it.
+  virtual void cluster_complete(Cluster&) {}
+  // Lanes reach the wait for it; `passed`: have passed it.
+  virtual void cluster_wait(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/, bool /*passed*/) {}
   // Lanes reach __syncwarp(members).
   virtual void warp_sync(Cta&, Warp&, uint32_t /*site*/, uint32_t /*members*/, uint32_t /*lanes*/) {
   }

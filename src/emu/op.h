@@ -144,6 +144,7 @@ struct Warp {
   uint32_t saved_mask = 0;     // lanes outside a guarded instruction
   uint32_t observed_mask = 0;  // lanes outside an access that the observer has cut
   uint32_t path_count = 0;     // parked paths
+  uint32_t cluster_arrived = 0;  // lanes that have arrived in this phase of the cluster's barrier
   Path paths[kMaxPaths];
   Join joins[kMaxJoins];
 };

@@ -2,7 +2,8 @@
 //
 // Two instruction arrays hold the same blocks: `full` for warps whose 32 lanes all take part,
 // `masked` for the rest. They differ in length, so places are exchanged only at block starts. The
-// block shape is known (%ntid is a constant, %tid.y is uniform when the rows are whole warps, ...);
+// block shape is known (%ntid is a constant, %tid.y is uniform when the rows are whole warps, ...),
+// and so is the shape of clusters;
 // grid size and parameter values are not: they lie in the uniform area and change from launch to
 // launch.
 #pragma once
@@ -86,6 +87,7 @@ struct Program {
   const ptx::Module* module = nullptr;
   const ptx::Function* function = nullptr;
   std::array<uint32_t, 3> block_shape{};
+  std::array<uint32_t, 3> cluster{1, 1, 1};  // CTAs
   std::vector<Op> full, masked;
   std::vector<Block> blocks;
   std::vector<Site> sites;
@@ -108,7 +110,8 @@ struct Program {
   bool order_dependent = false;
   // Threads may order one another by other means than barriers: memory, in global or shared space.
   bool schedule_dependent = false;
-  bool async_copies = false;                 // it has cp.async, or bulk copies to shared memory
+  bool async_copies = false;  // it has cp.async, or bulk copies to shared memory
+  uint32_t cluster_ctas() const { return cluster[0] * cluster[1] * cluster[2]; }
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
   std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered
   std::vector<CopiedValue> copied;           // kObserveAccesses
@@ -132,6 +135,7 @@ struct SymbolAddresses {
 
 struct DecodeOptions {
   std::array<uint32_t, 3> block_shape{1, 1, 1};
+  std::array<uint32_t, 3> cluster{1, 1, 1};
   uint8_t observed = 0;  // ObservedEvents: what is reported to the Observer
 };
 

@@ -24,6 +24,7 @@ enum class Machine : uint16_t {
   wmma_load_a, wmma_load_b, wmma_load_c, wmma_store, wmma_half, wmma_bfloat, wmma_tf32, wmma_double, wmma_byte,
   wgmma_half, wgmma_bfloat, wgmma_tf32, wgmma_float8, wgmma_byte, wgmma_bit, wgmma_fence, wgmma_commit, wgmma_wait,
   bulk_load, bulk_store, bulk_tensor_load, bulk_tensor_store, bulk_commit, bulk_wait, fence_mbarrier_init, setmaxnreg,
+  cluster_arrive, cluster_wait, mapa, getctarank, st_async, red_async, bulk_multicast, bulk_tensor_multicast, bulk_to_cluster,
   count
 };
 inline constexpr size_t kMachineRows = static_cast<size_t>(Machine::count);
@@ -47,6 +48,13 @@ constexpr RowInfo warpgroup(std::string_view grammar, std::string_view operands,
 constexpr RowInfo bulk(std::string_view grammar, std::string_view operands, std::string_view manual, Category category = Category::other) {
   return {.grammar = grammar, .operands = operands, .types = {}, .types2 = {}, .body = Body::cta, .category = category, .min_ptx = 80, .min_sm = 90, .manual = manual};
 }
+// What CTAs of a cluster do to one another: emu/lower_cluster.cpp.
+constexpr RowInfo cluster(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, Category category, std::string_view takes = {}, uint16_t min_ptx = 78) {
+  return {.grammar = grammar, .operands = operands, .types = types, .types2 = {}, .body = category == Category::move ? Body::control : Body::cta, .category = category, .min_ptx = min_ptx, .min_sm = 90, .manual = manual, .takes = takes};
+}
+inline constexpr Type kU32U64[] = {Type::u32, Type::u64};
+inline constexpr Type kAsyncStores[] = {Type::b32, Type::b64, Type::u32, Type::u64, Type::s32, Type::s64, Type::f32, Type::f64};
+inline constexpr Type kAsyncReductions[] = {Type::u32, Type::s32, Type::b32, Type::u64};
 inline constexpr std::string_view kBulk = "data-movement-and-conversion-instructions-cp-async-bulk", kBulkTensor = "data-movement-and-conversion-instructions-cp-async-bulk-tensor";
 inline constexpr std::string_view kWgmma = "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async";
 inline constexpr std::string_view kProduct = "d, a, b, c", kMma = "warp-level-matrix-instructions-mma", kWmma = "warp-level-matrix-instructions-wmma-mma", kWmmaLoad = "warp-level-matrix-instructions-wmma-load";
@@ -184,6 +192,15 @@ inline constexpr RowInfo kMachineTable[kMachineRows] = {
     bulk("cp.async.bulk.wait_group{.read}", "n", "data-movement-and-conversion-instructions-cp-async-bulk-wait-group"),
     bulk("fence.mbarrier_init.release.cluster", "", "parallel-synchronization-and-communication-instructions-membar", Category::sync),
     {.grammar = "setmaxnreg.regs.sync.aligned.type", .operands = "n", .types = kU32Only, .types2 = {}, .body = Body::control, .category = Category::other, .min_ptx = 80, .min_sm = 90, .manual = "miscellaneous-instructions-setmaxnreg"},
+    cluster("barrier.cluster.arrive{.arriveorder}{.aligned}", "", "parallel-synchronization-and-communication-instructions-barrier-cluster", {}, Category::sync),
+    cluster("barrier.cluster.wait{.acquire}{.aligned}", "", "parallel-synchronization-and-communication-instructions-barrier-cluster", {}, Category::sync),
+    cluster("mapa{.clusterspace}.type", "d, a, b", "data-movement-and-conversion-instructions-mapa", kU32U64, Category::move, "ttu"),
+    cluster("getctarank{.clusterspace}.type", "d, a", "data-movement-and-conversion-instructions-getctarank", kU32U64, Category::move, "ut"),
+    cluster("st.async{.weak}{.clusterspace}.mbarrier::complete_tx::bytes{.vec}.type", "[a], b, [mbar]", "data-movement-and-conversion-instructions-st-async", kAsyncStores, Category::store, {}, 81),
+    cluster("red.async.relaxed.cluster{.clusterspace}.mbarrier::complete_tx::bytes.asyncop.type", "[a], b, [mbar]", "parallel-synchronization-and-communication-instructions-red-async", kAsyncReductions, Category::atomic, {}, 81),
+    bulk("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster{.cache}*", "[dst], [src], size, [mbar], mask{, policy}", kBulk),
+    bulk("cp.async.bulk.tensor.rank.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes.multicast::cluster{.cache}*", "[dst], [map, {c}], [mbar], mask{, policy}", kBulkTensor),
+    bulk("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "[dst], [src], size, [mbar]", kBulk),
 };
 
 }  // namespace tw::isa

@@ -173,6 +173,17 @@ constexpr Word kWords[] = {
     {"noinc", "", Field::noinc, 1},
     {"shared::cta", "sharedside", Field::space, kShared},
     {"shared::cluster", "sharedside", Field::space, kSharedCluster},
+    {"release", "arriveorder", Field::ordering, kRelease},
+    {"relaxed", "arriveorder", Field::ordering, kRelaxed},
+    {"shared::cluster", "clusterspace", Field::space, kSharedCluster},
+    {"add", "asyncop", Field::operation, kOpAdd},
+    {"min", "asyncop", Field::operation, kOpMin},
+    {"max", "asyncop", Field::operation, kOpMax},
+    {"inc", "asyncop", Field::operation, kOpInc},
+    {"dec", "asyncop", Field::operation, kOpDec},
+    {"and", "asyncop", Field::operation, kOpAnd},
+    {"or", "asyncop", Field::operation, kOpOr},
+    {"xor", "asyncop", Field::operation, kOpXor},
     {"1d", "rank", Field::vec, 1},
     {"2d", "rank", Field::vec, 2},
     {"3d", "rank", Field::vec, 3},
@@ -503,16 +514,6 @@ Result<Match> match(const ptx::Instruction& instruction, const std::string& file
   }
   if (other_count) return *other_count;
   const RowInfo& nearest = row_info(rows->second.front());
-  const auto names = [&](std::string_view word) {
-    return instruction.spelling().find(word) != std::string::npos;
-  };
-  if (names("multicast::cluster") || names("barrier.cluster") ||
-      names("shared::cluster.shared::cta"))
-    return Error{
-        fmt::format("instruction '{}' is not supported: clusters of more than one block are "
-                    "not",
-                    instruction.spelling()),
-        file, instruction.line, instruction.column};
   return Error{
       fmt::format("instruction '{}' is not supported in this form: docs/isa.md lists those "
                   "that are (manual: {})",

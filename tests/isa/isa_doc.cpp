@@ -59,10 +59,8 @@ int main() {
       "| `tcgen05`, `mma.sp`, `wgmma.mma_async.sp`, `mma.m8n8k4.f16`, `wmma` of 4 bits and 1 "
       "bit | "
       "Blackwell's tensor cores, sparse and old forms |\n"
-      "| `cp.reduce.async.bulk`, `cp.async.bulk` between blocks or with `.multicast::cluster`, "
-      "`.im2col`; tensor maps of tf32, interleaved, with element strides or a fill of NaN | bulk "
-      "copies that programs seldom use, or that need clusters |\n"
-      "| `mapa`, `barrier.cluster`, `ld.shared::cluster` of another CTA | clusters of more than "
-      "one "
-      "CTA |\n");
+      "| `cp.reduce.async.bulk`, `.im2col`; tensor maps of tf32, interleaved, with element strides "
+      "or a fill of NaN | bulk copies that programs seldom use |\n"
+      "| `clusterlaunchcontrol`, `multimem`, `.cta_group` | clusters that take over others' work, "
+      "memory of several GPUs, pairs of CTAs |\n");
 }

@@ -162,6 +162,18 @@ std::string_view reason_without_case(isa::Machine machine) {
       return "needs shared memory, barriers or four warps: e2e.wgmma, e2e.bulk, which have also "
              "run "
              "on the GPU";
+    case isa::Machine::cluster_arrive:
+    case isa::Machine::cluster_wait:
+    case isa::Machine::mapa:
+    case isa::Machine::getctarank:
+    case isa::Machine::st_async:
+    case isa::Machine::red_async:
+    case isa::Machine::bulk_multicast:
+    case isa::Machine::bulk_tensor_multicast:
+    case isa::Machine::bulk_to_cluster:
+      return "needs a cluster: e2e.cluster and steps 18 and 19 of kernels/gemm, which have also "
+             "run on "
+             "the GPU";
     case isa::Machine::setmaxnreg: return "has no result";
     default: return {};
   }

@@ -136,7 +136,16 @@ void CheckSession::tell_progress() {
 // ---- launches ----
 
 uint8_t CheckSession::wanted(const emu::Launch& launch) {
-  if (options_.select && !options_.select(emu::kernel_name(*launch.kernel))) {
+  const bool clusters = launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
+  if (clusters) {
+    Finding f;
+    f.kind = "incomplete-check";
+    f.severity = Severity::note;
+    f.message = "launches with clusters of several blocks are not checked yet";
+    f.kernel = emu::kernel_name(*launch.kernel);
+    add(std::move(f));
+  }
+  if (clusters || (options_.select && !options_.select(emu::kernel_name(*launch.kernel)))) {
     std::lock_guard lock(mutex_);
     if (const auto operation = this_submission()) submitted_.erase(operation->number);
     ++summary_.unchecked_launches;

@@ -44,12 +44,13 @@ class KernelRunner {
 
   // Launches kernel `k`; returns its fault (kind none: it ran to the end).
   Fault run(Dim3 grid, Dim3 block, std::vector<uint64_t> parameters, uint64_t dynamic_shared = 0,
-            bool cooperative = false) {
+            bool cooperative = false, Dim3 cluster = {1, 1, 1}) {
     Launch launch;
     launch.kernel = device->find_kernel(*loaded_, "k");
     launch.grid = grid, launch.block = block;
     launch.dynamic_shared_bytes = dynamic_shared;
     launch.cooperative = cooperative;
+    launch.cluster = cluster;
     launch.parameters.resize(parameters.size() * 8);
     std::memcpy(launch.parameters.data(), parameters.data(), launch.parameters.size());
     Result<std::unique_ptr<GridRun>> started = device->start(launch);

@@ -1,0 +1,154 @@
+#include "emu/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emu/observer.h"
+#include "emu/windows.h"
+
+namespace tw::emu {
+
+Cluster::Cluster(LaunchState& state) : state_(state) {
+  const uint32_t count = state.program->cluster_ctas();
+  for (uint32_t rank = 0; rank < count; ++rank)
+    ctas_.push_back(std::make_unique<Cta>(state, *this, rank));
+  ended_.resize(count);
+}
+
+void Cluster::begin(uint64_t number, Worker& worker) {
+  const Dim3& grid = state_.launch->grid;
+  const std::array<uint32_t, 3>& shape = state_.program->cluster;
+  const uint32_t columns = grid.x / shape[0], rows = grid.y / shape[1];
+  const std::array<uint32_t, 3> at = {uint32_t(number % columns) * shape[0],
+                                      uint32_t(number / columns % rows) * shape[1],
+                                      uint32_t(number / columns / rows) * shape[2]};
+  number_ = number;
+  choices_.state = ~state_.schedule + number;
+  spins = false;
+  live_ = size() * ctas_[0]->threads;
+  arrived_ = 0;
+  ended_.assign(size(), false);
+  for (uint32_t rank = 0; rank < size(); ++rank)
+    ctas_[rank]->begin({at[0] + rank % shape[0], at[1] + rank / shape[0] % shape[1],
+                        at[2] + rank / shape[0] / shape[1]},
+                       worker);
+}
+
+CtaState Cluster::run(Worker& worker) {
+  if (size() == 1) return ctas_[0]->run(worker);
+  for (;;) {
+    const uint32_t first = state_.schedule != 0 ? choices_.below(size()) : 0;
+    for (uint32_t i = 0; i < size(); ++i) {
+      const uint32_t rank = (first + i) % size();
+      if (ended_[rank]) continue;
+      switch (ctas_[rank]->run(worker)) {
+        case CtaState::done: ended_[rank] = true; break;
+        case CtaState::faulted: return CtaState::faulted;
+        case CtaState::yielded:
+        case CtaState::waiting: break;
+      }
+    }
+    if (std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; }))
+      return CtaState::done;
+    if (std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->can_run(); }))
+      return CtaState::yielded;
+    bool again = false;
+    for (const auto& cta : ctas_) again = cta->go_on_past_joins() || again;
+    if (again) continue;
+    fault_deadlock(worker);
+    return CtaState::faulted;
+  }
+}
+
+uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
+  const uint64_t rank = (address >> kRankShift) - 1, offset = address & kOwnMask;
+  if (rank >= size()) return nullptr;
+  Cta& cta = *ctas_[rank];
+  if (cta.live == 0 || offset + bytes > cta.shared_bytes) return nullptr;
+  return reinterpret_cast<uint8_t*>(cta.shared.get()) + offset;
+}
+
+std::string Cluster::why_not_shared(uint64_t address) const {
+  const uint64_t rank = (address >> kRankShift) - 1;
+  if (rank >= size())
+    return fmt::format("it names block {} of the cluster, which has {}", rank, size());
+  if (ctas_[rank]->live == 0)
+    return fmt::format(
+        "it is offset {:#x} of block {} of the cluster, which has exited: a block must "
+        "stay until the others are done with its shared memory (cluster.sync() at the "
+        "end of the kernel)",
+        address & kOwnMask, rank);
+  return fmt::format(
+      "it is offset {:#x} of block {} of the cluster, which has {} bytes of shared memory",
+      address & kOwnMask, rank, ctas_[rank]->shared_bytes);
+}
+
+// ---- lanes that may have to be let go ----
+
+bool Cluster::stuck() const {
+  return std::all_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->stuck(); });
+}
+
+bool Cluster::impatient() const {
+  return std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->impatient(); });
+}
+
+bool Cluster::let_lanes_go() {
+  bool any = false;
+  for (const auto& cta : ctas_) any = cta->let_lanes_go() || any;
+  return any;
+}
+
+void Cluster::let_spinning_lanes_go() {
+  for (const auto& cta : ctas_) cta->let_spinning_lanes_go();
+}
+
+bool Cluster::lanes_wait() const {
+  return std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->lanes_wait(); });
+}
+
+// ---- barrier.cluster ----
+
+bool Cluster::arrive(Warp& warp, uint32_t lanes) {
+  if ((warp.cluster_arrived & lanes) != 0) return false;
+  warp.cluster_arrived |= lanes;
+  arrived_ += count_lanes(lanes);
+  if (arrived_ == live_) complete();
+  return true;
+}
+
+void Cluster::lanes_exit(Warp& warp, uint32_t lanes) {
+  live_ -= count_lanes(lanes);
+  if (arrived_ == 0) return;
+  arrived_ -= uint32_t(__builtin_popcount(warp.cluster_arrived & lanes));
+  warp.cluster_arrived &= ~lanes;
+  if (arrived_ != 0 && arrived_ == live_) complete();
+}
+
+void Cluster::complete() {
+  if (Observer* observer = ctas_[0]->observer; observer != nullptr)
+    observer->cluster_complete(*this);
+  arrived_ = 0;
+  for (const auto& cta : ctas_) {
+    for (Warp& warp : cta->warps) warp.cluster_arrived = 0;
+    cta->release_from(kClusterBarrier);
+  }
+}
+
+void Cluster::fault_deadlock(Worker& worker) {
+  Fault& f = worker.fault;
+  f.kind = FaultKind::deadlock;
+  std::set<std::string> places;
+  for (uint32_t rank = size(); rank-- > 0;) {
+    if (ctas_[rank]->live == 0 || ctas_[rank]->can_run()) continue;
+    f.block = ctas_[rank]->index;
+    ctas_[rank]->add_waiting(f, places);
+  }
+  f.message = fmt::format(
+      "deadlock: every thread of the {} that has not exited waits, and nothing can release them:",
+      size() == 1 ? "block" : "cluster");
+  for (const std::string& p : places) f.message += "\n  " + p;
+}
+
+}  // namespace tw::emu

@@ -1,0 +1,193 @@
+// Clusters in the engine: ranks and addresses, the barrier, deadlocks, exits, schedules.
+#include <gtest/gtest.h>
+
+#include "kernel_runner.h"
+
+namespace tw::emu {
+namespace {
+
+constexpr const char* kWriteOut = R"(
+  mov.u32 %c, %ctaid.x;
+  mad.lo.u32 %c, %c, 32, %t;
+  mul.wide.u32 %a, %c, 4;
+  ld.param.u64 %o, [out];
+  add.u64 %o, %o, %a;
+  st.global.u32 [%o], %v;)";
+constexpr const char* kRegisters = R"(
+  .reg .u32 %c, %t, %v, %r, %n, %s<4>;
+  .reg .u64 %a, %o;
+  .reg .pred %p<4>;
+  .shared .align 4 .u32 cell[32];
+  mov.u32 %t, %tid.x;)";
+
+struct Outcome {
+  Fault fault;
+  std::vector<uint32_t> words;
+};
+Outcome run(const std::string& body, uint32_t ctas, uint32_t cluster, uint32_t threads = 1,
+            uint32_t schedule = 0) {
+  KernelRunner runner(threads, schedule);
+  const Status s = runner.load(kRegisters + body);
+  EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().to_string());
+  if (!s.ok()) return {};
+  const uint64_t out = runner.buffer(std::vector<uint32_t>(ctas * 32));
+  Outcome outcome;
+  outcome.fault = runner.run({ctas, 1, 1}, {32, 1, 1}, {out, out}, 0, false, Dim3{cluster, 1, 1});
+  outcome.words = runner.read<uint32_t>(out, ctas * 32);
+  return outcome;
+}
+
+// Each thread leaves its number with the next CTA, and reads what it was left.
+const std::string kExchange = std::string(R"(
+  mov.u32 %r, %cluster_ctarank;
+  mov.u32 %n, %cluster_nctarank;
+  add.u32 %r, %r, 1;
+  rem.u32 %r, %r, %n;
+  mov.u32 %s0, cell;
+  mapa.shared::cluster.u32 %s1, %s0, %r;
+  shl.b32 %s2, %t, 2;
+  add.u32 %s1, %s1, %s2;
+  mov.u32 %c, %ctaid.x;
+  mad.lo.u32 %v, %c, 100, %t;
+  barrier.cluster.arrive.release.aligned;
+  barrier.cluster.wait.acquire.aligned;
+  st.shared::cluster.u32 [%s1], %v;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  add.u32 %s0, %s0, %s2;
+  ld.shared.u32 %v, [%s0];)") +
+                              kWriteOut;
+
+TEST(Cluster, ExchangesSharedMemory) {
+  for (const uint32_t threads : {1u, 4u})
+    for (const uint32_t schedule : {0u, 1u, 7u})
+      for (const uint32_t cluster : {1u, 2u, 3u, 8u}) {
+        const Outcome o = run(kExchange, 24, cluster, threads, schedule);
+        ASSERT_EQ(o.fault.kind, FaultKind::none) << o.fault.message;
+        for (uint32_t b = 0; b < 24; ++b)
+          for (uint32_t t = 0; t < 32; ++t)
+            ASSERT_EQ(o.words[b * 32 + t],
+                      (b / cluster * cluster + (b + cluster - 1) % cluster) * 100 + t)
+                << cluster << " CTAs, block " << b;
+      }
+}
+
+TEST(Cluster, AddressesHoldTheRank) {
+  const Outcome o = run(std::string(R"(
+    .reg .u64 %g<3>;
+    mov.u32 %s0, cell;
+    mapa.shared::cluster.u32 %s1, %s0, 1;
+    getctarank.shared::cluster.u32 %v, %s1;
+    getctarank.shared::cluster.u32 %s2, %s0;
+    mad.lo.u32 %v, %v, 10, %s2;
+    cvt.u64.u32 %g0, %s0;
+    cvta.shared.u64 %g1, %g0;
+    isspacep.shared::cta %p0, %g1;
+    selp.u32 %s2, 1, 0, %p0;
+    mad.lo.u32 %v, %v, 10, %s2;
+    mapa.u64 %g2, %g1, 1;
+    isspacep.shared::cta %p0, %g2;
+    selp.u32 %s2, 1, 0, %p0;
+    mad.lo.u32 %v, %v, 10, %s2;
+    isspacep.shared::cluster %p0, %g2;
+    selp.u32 %s2, 1, 0, %p0;
+    mad.lo.u32 %v, %v, 10, %s2;
+    cvta.to.shared.u64 %g2, %g1;
+    setp.eq.u64 %p0, %g2, %g0;
+    selp.u32 %s2, 1, 0, %p0;
+    mad.lo.u32 %v, %v, 10, %s2;)") +
+                            kWriteOut,
+                        2, 2);
+  ASSERT_EQ(o.fault.kind, FaultKind::none) << o.fault.message;
+  EXPECT_EQ(o.words[0], 101011u);
+  EXPECT_EQ(o.words[32], 111111u);
+}
+
+TEST(Cluster, ABarrierThatOneNeverReachesIsADeadlock) {
+  const Outcome o = run(R"(
+    mov.u32 %r, %cluster_ctarank;
+    setp.eq.u32 %p0, %r, 1;
+    @%p0 bra waits;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    bra done;
+  waits:
+    bar.sync 1, 64;
+  done:)",
+                        4, 2);
+  EXPECT_EQ(o.fault.kind, FaultKind::deadlock);
+  EXPECT_NE(o.fault.message.find("barrier.cluster.wait"), std::string::npos) << o.fault.message;
+  EXPECT_NE(o.fault.message.find("bar.sync"), std::string::npos) << o.fault.message;
+}
+
+TEST(Cluster, ExitedThreadsAreNotWaitedFor) {
+  const Outcome o = run(std::string(R"(
+    mov.u32 %r, %cluster_ctarank;
+    setp.eq.u32 %p0, %r, 0;
+    @%p0 exit;
+    setp.gt.u32 %p1, %t, 4;
+    @%p1 exit;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    mov.u32 %v, 3;)") + kWriteOut,
+                        4, 4);
+  ASSERT_EQ(o.fault.kind, FaultKind::none) << o.fault.message;
+  EXPECT_EQ(o.words[0], 0u);
+  EXPECT_EQ(o.words[32 + 4], 3u);
+  EXPECT_EQ(o.words[32 + 5], 0u);
+}
+
+// Lanes of a warp arrive and wait apart.
+TEST(Cluster, DivergedLanesMeet) {
+  const Outcome o = run(std::string(R"(
+    setp.lt.u32 %p0, %t, 7;
+    @%p0 bra low;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    mov.u32 %v, 1;
+    bra both;
+  low:
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    mov.u32 %v, 2;
+  both:)") + kWriteOut,
+                        2, 2);
+  ASSERT_EQ(o.fault.kind, FaultKind::none) << o.fault.message;
+  EXPECT_EQ(o.words[6], 2u);
+  EXPECT_EQ(o.words[32 + 7], 1u);
+}
+
+TEST(Cluster, MisuseFaults) {
+  const char* twice = "barrier.cluster.arrive;\n barrier.cluster.arrive;";
+  EXPECT_NE(run(twice, 2, 2).fault.message.find("arrived already"), std::string::npos);
+  const char* rank = R"(
+    mov.u32 %s0, cell;
+    mapa.shared::cluster.u32 %s1, %s0, 2;
+    ld.shared::cluster.u32 %v, [%s1];)";
+  EXPECT_NE(run(rank, 2, 2).fault.message.find("block 2 of the cluster, which has 2"),
+            std::string::npos);
+  const char* outside = R"(
+    mov.u32 %s0, cell;
+    mapa.shared::cluster.u32 %s1, %s0, 1;
+    ld.shared::cluster.u32 %v, [%s1+4096];
+    barrier.cluster.arrive;
+    barrier.cluster.wait;)";
+  EXPECT_NE(run(outside, 2, 2).fault.message.find("bytes of shared memory"), std::string::npos);
+  const char* gone = R"(
+    mov.u32 %r, %cluster_ctarank;
+    setp.eq.u32 %p0, %r, 1;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    @%p0 exit;
+    bar.sync 0;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    mov.u32 %s0, cell;
+    mapa.shared::cluster.u32 %s1, %s0, 1;
+    ld.shared::cluster.u32 %v, [%s1];)";
+  const Fault f = run(gone, 2, 2).fault;
+  EXPECT_NE(f.message.find("which has exited"), std::string::npos) << f.message;
+}
+
+}  // namespace
+}  // namespace tw::emu
