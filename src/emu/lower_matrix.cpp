@@ -4,7 +4,7 @@
 // are wider.
 //
 // Which lane holds which element of a wmma fragment is left open by the manual; here it is the
-// layout of mma (matrix_handlers.cpp), which is also that of GPUs since compute capability 8.0.
+// layout of mma (isa/matrix.h), which is also that of GPUs since compute capability 8.0.
 // wmma.load and wmma.store are loads and stores of each lane's elements, neighbours together.
 //
 // Tested by tests/isa (matrix_cases.cpp), tests/e2e and step 14 of kernels/gemm.
@@ -19,10 +19,7 @@ namespace {
 
 constexpr uint32_t kAllLanes = 0xffffffff;
 
-// In terms of g = lane / 4 and t = lane % 4.
-struct Coordinate {
-  uint32_t g = 0, t = 0, c = 0;
-};
+using Coordinate = isa::LaneCoordinate;
 struct Cell {
   Coordinate row, column;
 };
@@ -87,8 +84,9 @@ Fragment factor_fragment(uint8_t geometry, Type type, bool is_a) {
     for (uint32_t r = 0; r < groups * depth; ++r) {
       Cells cells;
       for (uint32_t e = 0; e < elements; ++e) {
-        const Coordinate across{1, 0, 8 * (tile * groups + r % groups)},
-            k{0, elements, 4 * elements * (r / groups) + e};
+        Coordinate across = isa::factor_row(r, groups);
+        across.c += 8 * groups * tile;
+        const Coordinate k = isa::factor_k(r, groups, elements, e);
         cells.push_back(is_a ? Cell{across, k} : Cell{k, across});
       }
       f.cells.push_back(cells);
@@ -105,9 +103,9 @@ Fragment sum_fragment(uint8_t geometry, Type type) {
     for (uint32_t r = 0; r < tiles.rows / 4 / elements; ++r) {
       Cells cells;
       for (uint32_t e = 0; e < elements; ++e) {
-        const uint32_t at = r * elements + e;  // of 32-bit elements
-        const Coordinate tall{1, 0, 8 * (at / 2) + (tiles.tall > 1 ? 16 * tile : 0)},
-            wide{0, 2, at % 2 + (tiles.wide > 1 ? 8 * tile : 0)};
+        Coordinate tall = isa::sum_row(r * elements + e), wide = isa::sum_column(r * elements + e);
+        if (tiles.tall > 1) tall.c += 16 * tile;
+        if (tiles.wide > 1) wide.c += 8 * tile;
         cells.push_back(is_turned(geometry) ? Cell{wide, tall} : Cell{tall, wide});
       }
       f.cells.push_back(cells);

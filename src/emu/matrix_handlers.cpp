@@ -1,10 +1,5 @@
-// Warp-level matrix instructions: which lane holds which element (the manual's "matrix fragments"),
-// and the product.
-//
-// With g = lane / 4, t = lane % 4 and e elements a register of 32 bits (one of 64 for f64):
-//   A, register r: row g + 8 (r % 2) (of 8 rows: g), k = 4 e (r / 2) + e t + element   (of 8 rows: r)
-//   B, register r: k = 4 e r + e t + element, column g
-//   C and D: row g + 8 (r / 2), column 2 t + r % 2; halves are packed by neighbouring columns
+// Warp-level matrix instructions: the product, of matrices that lie in lanes as isa/matrix.h says
+// (halves of C and D are packed by neighbouring columns).
 //
 // The manual leaves open how sums of floats are rounded ("at least single precision"). Here products
 // are exact and are added up, with C, in double, k by k; that sum is rounded to D's type. Hardware cuts off
@@ -101,8 +96,13 @@ template <class F> void for_factor(uint32_t rows, uint32_t depth, uint32_t bits,
   for (uint32_t r = 0; r * 4 * elements < groups * depth; ++r)
     for (uint32_t lane = 0; lane < kLanes; ++lane)
       for (uint32_t e = 0; e < elements; ++e)
-        f(r, lane, e, lane / 4 + 8 * (r % groups),
-          4 * elements * (r / groups) + elements * (lane % 4) + e);
+        f(r, lane, e, isa::factor_row(r, groups).at(lane),
+          isa::factor_k(r, groups, elements, e).at(lane));
+}
+
+// Element i that a lane holds of C or D.
+template <class T> T& element_of(T (*sum)[kColumns], uint32_t i, uint32_t lane) {
+  return sum[isa::sum_row(i).at(lane)][isa::sum_column(i).at(lane)];
 }
 
 // C or D as a matrix of T from registers of one element each, and back.
@@ -112,7 +112,7 @@ void read_sums(const MachineOperands& o, const char* frame, uint32_t first, uint
   T value[kLanes];
   for (uint32_t r = 0; r < rows / 4; ++r) {
     read_register(o, frame, first + r, value);
-    for (uint32_t l = 0; l < kLanes; ++l) sum[l / 4 + 8 * (r / 2)][l % 4 * 2 + r % 2] = value[l];
+    for (uint32_t l = 0; l < kLanes; ++l) element_of(sum, r, l) = value[l];
   }
 }
 template <class T>
@@ -120,7 +120,7 @@ void write_sums(const MachineOperands& o, char* frame, uint32_t lanes, uint32_t 
                 T (*sum)[kColumns]) {
   T value[kLanes];
   for (uint32_t r = 0; r < rows / 4; ++r) {
-    for (uint32_t l = 0; l < kLanes; ++l) value[l] = sum[l / 4 + 8 * (r / 2)][l % 4 * 2 + r % 2];
+    for (uint32_t l = 0; l < kLanes; ++l) value[l] = element_of(sum, r, l);
     write_register(o, frame, r, lanes, value);
   }
 }
@@ -170,7 +170,7 @@ void floats(const MachineOperands& o, char* frame, uint32_t lanes, const Shape& 
       read_register(o, frame, c + r, words[0]);
       for (uint32_t l = 0; l < kLanes; ++l)
         for (uint32_t e = 0; e < 2; ++e)
-          sum[l / 4 + 8 * r][l % 4 * 2 + e] = half_value(words[0][l] >> 16 * e);
+          element_of(sum, 2 * r + e, l) = half_value(words[0][l] >> 16 * e);
     }
   } else {
     float value[kMostRows][kColumns] = {};
@@ -184,7 +184,7 @@ void floats(const MachineOperands& o, char* frame, uint32_t lanes, const Shape& 
       for (uint32_t l = 0; l < kLanes; ++l) {
         words[0][l] = 0;
         for (uint32_t e = 0; e < 2; ++e)
-          words[0][l] |= half_of(sum[l / 4 + 8 * r][l % 4 * 2 + e]) << 16 * e;
+          words[0][l] |= half_of(element_of(sum, 2 * r + e, l)) << 16 * e;
       }
       write_register(o, frame, r, lanes, words[0]);
     }
@@ -203,10 +203,12 @@ void doubles(const MachineOperands& o, char* frame, uint32_t lanes, const Shape&
   double a[kMostRows][4], b[4][kColumns], sum[kMostRows][kColumns], word[kLanes];
   for (uint32_t r = 0; r < s.a_registers; ++r) {
     read_register(o, frame, r, word);
-    for (uint32_t l = 0; l < kLanes; ++l) a[l / 4 + 8 * r][l % 4] = word[l];
+    for (uint32_t l = 0; l < kLanes; ++l)
+      a[isa::factor_row(r, s.rows / 8).at(l)][isa::factor_k(r, s.rows / 8, 1, 0).at(l)] = word[l];
   }
   read_register(o, frame, s.a_registers, word);
-  for (uint32_t l = 0; l < kLanes; ++l) b[l % 4][l / 4] = word[l];
+  for (uint32_t l = 0; l < kLanes; ++l)
+    b[isa::factor_k(0, 1, 1, 0).at(l)][isa::factor_row(0, 1).at(l)] = word[l];
   read_sums(o, frame, s.a_registers + 1, s.rows, sum);
   for (uint32_t i = 0; i < s.rows; ++i)
     for (uint32_t k = 0; k < 4; ++k)
@@ -254,11 +256,12 @@ void bits(const MachineOperands& o, char* frame, uint32_t lanes, const Shape& s)
   for (uint32_t r = 0; r < s.a_registers; ++r) {
     read_register(o, frame, r, word);
     for (uint32_t l = 0; l < kLanes; ++l)
-      a[l / 4 + 8 * (r % groups)][4 * (r / groups) + l % 4] = word[l];
+      a[isa::factor_row(r, groups).at(l)][isa::factor_k(r, groups, 1, 0).at(l)] = word[l];
   }
   for (uint32_t r = 0; r < s.b_registers; ++r) {
     read_register(o, frame, s.a_registers + r, word);
-    for (uint32_t l = 0; l < kLanes; ++l) b[4 * r + l % 4][l / 4] = word[l];
+    for (uint32_t l = 0; l < kLanes; ++l)
+      b[isa::factor_k(r, 1, 1, 0).at(l)][isa::factor_row(r, 1).at(l)] = word[l];
   }
   read_sums(o, frame, s.a_registers + s.b_registers, s.rows, value);
   const bool both = o.mods[Field::operation] == isa::kOpAnd;

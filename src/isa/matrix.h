@@ -1,5 +1,6 @@
 // The words of the matrix instructions (ldmatrix, mma, wmma, wgmma): what the fields geometry,
-// layout and vec of Mods hold for them.
+// layout and vec of Mods hold for them; and which lane holds which element (the manual's "matrix
+// fragments").
 #pragma once
 
 #include <cstdint>
@@ -65,5 +66,22 @@ constexpr GeometrySize warpgroup_size(uint8_t eighths, MatrixElement e) {
 }
 // Field::layout of a matrix in memory.
 enum MatrixLayout : uint8_t { kRowMajor, kColumnMajor };
+
+// A row, column or k as lanes hold it: g * (lane / 4) + t * (lane % 4) + c.
+struct LaneCoordinate {
+  uint32_t g = 0, t = 0, c = 0;
+  constexpr uint32_t at(uint32_t lane) const { return g * (lane / 4) + t * (lane % 4) + c; }
+};
+// Register r of a factor with 8 * groups rows (of B: columns) and `elements` of k a register: the row,
+// and the k of element e.
+constexpr LaneCoordinate factor_row(uint32_t r, uint32_t groups) {
+  return {1, 0, 8 * (r % groups)};
+}
+constexpr LaneCoordinate factor_k(uint32_t r, uint32_t groups, uint32_t elements, uint32_t e) {
+  return {0, elements, 4 * elements * (r / groups) + e};
+}
+// Element i of C and D, one a register, or two where they are halves.
+constexpr LaneCoordinate sum_row(uint32_t i) { return {1, 0, 8 * (i / 2)}; }
+constexpr LaneCoordinate sum_column(uint32_t i) { return {0, 2, i % 2}; }
 
 }  // namespace tw::isa
