@@ -281,7 +281,11 @@ struct Choice {
     const int most = (config.row_vectors - (e < 16)) * (16 / e);
     const int even = int(ceil_div(p.cols, ceil_div(p.cols, most)));
     tile_by(plan, p, config.out_bytes / e, even, config.threads, config.align / e);
+    // What two tiles ask for twice: side by side the sectors between them, one below the other the
+    // rows above the lower one. Clusters of 4-byte tiles lie side by side, of 8-byte tiles below.
     plan.column_group = ragged_group(1);
+    if (e == 4 && wide() && cluster_of(2, 2)) plan.column_group = 2;
+    if (e == 8 && wide()) cluster_of(2, 16);
   }
 
   void vector_tile() {
@@ -310,8 +314,10 @@ struct Choice {
       const int64_t rows = p.ld_in * e >= kPanelPitch
                                ? std::min<int64_t>(kPanelRows, plan.tiles_rows)
                                : plan.tiles_rows;
-      if (ceil_div(plan.tiles_rows, rows) <= kMaxGridY && plan.tiles_cols <= kMaxGridX / rows)
+      if (ceil_div(plan.tiles_rows, rows) <= kMaxGridY && plan.tiles_cols <= kMaxGridX / rows) {
         plan.panel_rows = rows;
+        plan.fetched_columns = p.ld_in * e >= kPanelPitch ? kFetchedInPanels : kFetchedColumns;
+      }
     }
   }
 
@@ -319,24 +325,50 @@ struct Choice {
     const int e = element(), size = size_index(e);
     plan.kernel = TransposeKernel::kFunnel;
     notes.taken(plan.kernel, "words shifted by a funnel, output rows cut at their sectors");
-    // Few waves of large tiles end with a device half empty; a narrow matrix is better off with
-    // the tile that wastes fewer columns.
-    const TileConfig large = kFunnelTiles[size];
-    const bool narrow = p.cols < 4 * large.cols;
-    const bool few = tiles_of(large) < int64_t(device.sm_count) * large.min_ctas * 3;
-    if (e == 2 && (few || narrow)) plan.tile = TileSize::kSmall;
-    const TileConfig config = plan.tile == TileSize::kSmall ? kSmallFunnelTiles[size] : large;
-    tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
+    auto tiles = [&](const TileConfig& config) {
+      tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
+    };
+    if (e == 2) {
+      // A cluster is a group: tile columns dealt out evenly to groups of at most eight.
+      plan.tile = TileSize::kSmall;
+      tiles(kSmallFunnelTiles[size]);
+      const int64_t groups = ceil_div(plan.tiles_cols, kMostInCluster);
+      const int group = int(ceil_div(plan.tiles_cols, groups));
+      if (cluster_of(group, 4)) {
+        plan.column_group = group;
+        return;
+      }
+      // Few waves of large tiles end with a device half empty; a narrow matrix is better off with
+      // the tile that wastes fewer columns.
+      const TileConfig large = kFunnelTiles[size];
+      const bool narrow = p.cols < 4 * large.cols;
+      const bool few = tiles_of(large) < int64_t(device.sm_count) * large.min_ctas * 3;
+      plan.tile = few || narrow ? TileSize::kSmall : TileSize::kRegular;
+    }
+    if (plan.tile == TileSize::kRegular) tiles(kFunnelTiles[size]);
     plan.column_group = ragged_group(e == 1 ? 4 : 2);
+    if (e == 1 && wide()) cluster_of(2, 4);
+  }
+
+  // CTAs that follow one another in the walk, started on one GPC and so beside one half of L2: the
+  // sectors that two of them ask for cross to that half once. The kernels do not know of clusters.
+  // Few tiles or tile rows and batches of small matrices lose up to 10 points of the copy; narrow
+  // matrices gain with 2 bytes only.
+  bool cluster_of(int ctas, int tiles_an_sm) {
+    const bool pays = device.clusters && p.batch == 1 && plan.tiles_rows >= 8 &&
+                      plan.tiles >= int64_t(device.sm_count) * tiles_an_sm;
+    if (pays) plan.cluster = ctas;
+    return pays;
   }
 
   // Tiles are walked down the rows: CTAs that run together then write neighbouring pieces of the
   // same output rows, which is what device memory rewards (2 to 4 % over any walk that favours the
   // input). Ragged rows share memory lines with the tile beside: a few columns of tiles together,
   // or all of a narrow matrix.
-  int ragged_group(int wide) const {
-    return plan.tiles_cols <= 9 ? int(plan.tiles_cols) : plan.tiles_cols <= 16 ? 8 : wide;
+  int ragged_group(int if_wide) const {
+    return wide() ? if_wide : plan.tiles_cols <= 9 ? int(plan.tiles_cols) : 8;
   }
+  bool wide() const { return plan.tiles_cols > 16; }
 };
 
 TransposePlan decide(const TransposeProblem& p, const DeviceLimits& device, const Notes& notes) {
@@ -449,8 +481,12 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
             " tile column(s) at a time" +
             (panels ? ", in panels of " + std::to_string(plan.panel_rows) + " tile rows" : "") +
             ", so that CTAs running together write neighbouring bytes\n";
+  if (plan.cluster > 1)
+    text += "  clusters of " + std::to_string(plan.cluster) +
+            " CTAs, so that neighbouring tiles are read through the same half of L2\n";
   if (plan.panel_rows)
-    text += "  the next " + std::to_string(kFetchedColumns) + " tile columns are fetched into L2\n";
+    text += "  the next " + std::to_string(plan.fetched_columns) +
+            " tile columns are fetched into L2\n";
   const int64_t bytes = 2 * p.rows * p.cols * p.element_bytes * p.batch;
   text += "  bytes moved at least: " + std::to_string(bytes) +
           " (each element read once and written once)\n";

@@ -68,7 +68,7 @@ constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
 constexpr TileConfig kFunnelTiles[2] = {{128, 128, 256, 5}, {128, 128, 256, 4}};
-// The same for few tiles or columns; 1 byte has no other.
+// The same in clusters, for few tiles or for few columns; 1 byte has no other.
 constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 256, 5}, {128, 64, 256, 6, 8, 5}};
 // Any alignment, 4 to 16 bytes (raw_tile.cuh).
 struct RawConfig {
@@ -76,9 +76,10 @@ struct RawConfig {
 };
 constexpr RawConfig kRawTiles[3] = {
     {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {32, 512, 256, 3, 32, 4}};
-// Elements of 16 bytes (panel_kernel in transpose.cu): the tile columns after the next are fetched
-// into L2, and on pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows tile rows.
-constexpr int kFetchedColumns = 2, kPanelRows = 32;
+// Elements of 16 bytes (panel_kernel in transpose.cu): kFetchedColumns tile columns after the next
+// are fetched into L2. On pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows tile
+// rows, and kFetchedInPanels columns are fetched.
+constexpr int kFetchedColumns = 2, kFetchedInPanels = 8, kPanelRows = 32;
 constexpr int64_t kPanelPitch = 131072;
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
 constexpr int kNarrowest = 8, kNarrowWarps = 8;
@@ -88,6 +89,9 @@ constexpr int kStripThreads = 256;
 constexpr int kStripBytes =
     16384;  // what a strip or a pack of small matrices aims at in shared memory
 constexpr int kElementTile = 32;  // element_tile.cuh: 32 x 32, any alignment; grids of a few tiles
+
+// The most CTAs of a cluster that every device with clusters can start.
+constexpr int kMostInCluster = 8;
 
 enum class TileSize { kSmall, kRegular, kLarge };
 
@@ -101,7 +105,9 @@ struct TransposePlan {
   int64_t tiles_rows = 0, tiles_cols = 0;  // of one matrix
   int64_t tiles = 0;                       // of one matrix (kPacked: of the batch)
   int column_group = 1;                    // tile columns walked together
+  int cluster = 1;                         // kRaw, kFunnel: CTAs of a cluster
   int64_t panel_rows = 0;                  // 16-byte kVector: tile rows walked together
+  int fetched_columns = 0;                 // 16-byte kVector: tile columns fetched into L2
   int log_long = 0;                        // kTall, kWide: log2 of the tile's long side
   int per_tile = 0;                        // kPacked: matrices in a tile
 };
@@ -109,6 +115,7 @@ struct TransposePlan {
 struct DeviceLimits {
   int sm_count = 132;
   bool overlapped_launches = false;  // a kernel may start before the one before it has ended
+  bool clusters = true;              // CTAs can be started together on one GPC
 };
 
 // Arguments as transpose.h documents them. `in` and `out` are the problem's addresses.

@@ -30,22 +30,38 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 // The current device's limits; asked once a device.
 plan::DeviceLimits device_limits();
 
+// `cluster`: so many CTAs along x start together on one GPC (1: each on its own); grid.x is a multiple.
 template <class... Parameters, class... Arguments>
-Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, int shared_bytes,
-              cudaStream_t stream, Arguments... arguments) {
+Status launch_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                       int shared_bytes, cudaStream_t stream, Arguments... arguments) {
   void* pointers[] = {&arguments...};
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (device_limits().overlapped_launches) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = unsigned(cluster);
+    attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+    ++count;
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = size_t(shared_bytes);
   config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = device_limits().overlapped_launches ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   cudaError_t error = cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
   return error == cudaSuccess ? Status{} : launch_failed(error);
+}
+
+template <class... Parameters, class... Arguments>
+Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, int shared_bytes,
+              cudaStream_t stream, Arguments... arguments) {
+  return launch_clusters(1, kernel, grid, block, shared_bytes, stream, arguments...);
 }
 
 // One matrix shape, `batch` of them placed by `dims`; what transpose() and permute() come down to.

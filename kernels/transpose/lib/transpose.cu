@@ -47,8 +47,8 @@ __device__ __forceinline__ Place place(const Launch& a) {
   return {a.in + in, a.out + out, blockIdx.x - batch * a.tiles.value};
 }
 
-// Down the rows, a group of tile columns at a time. One matrix: grid (tile rows x group, groups). A
-// batch: linear, whole groups (the last may reach past the matrix).
+// Down the rows, a group of tile columns at a time. One matrix: grid (tile rows x group, rounded up
+// to whole clusters, groups). A batch: linear, whole groups (the last may reach past the matrix).
 template <bool kBatched>
 __device__ __forceinline__ Place walk(const Launch& a, uint32_t& tile_row, uint32_t& tile_col) {
   uint32_t x = blockIdx.x, group = blockIdx.y;
@@ -92,9 +92,9 @@ __device__ __forceinline__ void fetch(const char* from, const char* end) {
 }
 
 // One matrix of 16-byte elements: panels of tile rows (grid: tiles of a panel, panels), down the
-// rows within one. The CTAs of kFetchedColumns tile columns share out the rows of the columns that
-// follow and fetch them, so that device memory reads longer pieces than a tile is wide.
-template <class Tile, int kMinCtas>
+// rows within one. The CTAs of kAhead tile columns share out the rows of the columns that follow and
+// fetch them, so that device memory reads longer pieces than a tile is wide.
+template <class Tile, int kMinCtas, int kAhead>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     panel_kernel(const __grid_constant__ Launch a) {
   wait_for_kernel_before();
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   const uint32_t tile_row = blockIdx.y * a.group.value + blockIdx.x - tile_col * a.group.value;
   if (tile_row >= a.tiles_rows) return;
   const int64_t row = int64_t(tile_row) * Tile::kRows, col = int64_t(tile_col) * Tile::kCols;
-  constexpr int kAhead = plan::kFetchedColumns, kShare = Tile::kRows / kAhead;
+  constexpr int kShare = Tile::kRows / kAhead;
   const int64_t ahead = int64_t(tile_col / kAhead + 1) * kAhead * Tile::kCols;
   if (int(threadIdx.x) < kShare && ahead < a.cols) {
     const int64_t r = row + tile_col % kAhead * kShare + threadIdx.x;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
-  if (tile_col >= a.tiles_cols) return;
+  if (tile_col >= a.tiles_cols || tile_row >= a.tiles_rows) return;
   const int64_t col = int64_t(tile_col) * Tile::kCols;
   const int64_t first_row = int64_t(tile_row) * Tile::kRows - Tile::kHalo;
   const typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
-  if (tile_col >= a.tiles_cols) return;
+  if (tile_col >= a.tiles_cols || tile_row >= a.tiles_rows) return;
   const int64_t col = int64_t(tile_col) * a.tile_cols;
   typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, min(a.cols, col + a.tile_cols)};
   Tile::load(threadIdx.x, shared_bytes, m, int64_t(tile_row) * Tile::kRows - Tile::kHalo, col);
@@ -289,8 +289,10 @@ Status launch_tiles(One one, Many many, Launch a, const TransposePlan& plan, int
                     int threads, int shared, cudaStream_t stream) {
   const int64_t groups = (plan.tiles_cols + plan.column_group - 1) / plan.column_group;
   const int64_t across = plan.tiles_rows * plan.column_group;
-  if (batch == 1 && groups <= 65535 && across <= kMaxGrid)
-    return launch(one, dim3(unsigned(across), unsigned(groups)), threads, shared, stream, a);
+  const int64_t in_clusters = (across + plan.cluster - 1) / plan.cluster * plan.cluster;
+  if (batch == 1 && groups <= 65535 && in_clusters <= kMaxGrid)
+    return launch_clusters(plan.cluster, one, dim3(unsigned(in_clusters), unsigned(groups)),
+                           threads, shared, stream, a);
   if (across * groups > kMaxGrid)
     return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 tiles", 0};
   a.tiles = Divisor(uint32_t(across * groups));
@@ -322,8 +324,10 @@ Status run_vector_config(const TransposeProblem& p, const TransposePlan& plan, L
     if (plan.panel_rows) {  // the plan has panels where they fit a grid
       const int64_t panels = (plan.tiles_rows + plan.panel_rows - 1) / plan.panel_rows;
       a.group = Divisor(uint32_t(plan.panel_rows));
-      return launch(panel_kernel<Tile, kConfig.min_ctas>,
-                    dim3(unsigned(plan.panel_rows * plan.tiles_cols), unsigned(panels)),
+      auto* kernel = plan.fetched_columns == plan::kFetchedInPanels
+                         ? panel_kernel<Tile, kConfig.min_ctas, plan::kFetchedInPanels>
+                         : panel_kernel<Tile, kConfig.min_ctas, plan::kFetchedColumns>;
+      return launch(kernel, dim3(unsigned(plan.panel_rows * plan.tiles_cols), unsigned(panels)),
                     Tile::kThreadCount, Tile::kSharedBytes, stream, a);
     }
   }
@@ -485,6 +489,7 @@ plan::DeviceLimits device_limits() {
   static std::atomic<int> known[kDevices];  // twice the SMs, and one where launches may overlap
   int device = 0;
   plan::DeviceLimits limits;
+  limits.clusters = false;
   if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return limits;
   int found = known[device].load(std::memory_order_relaxed);
   if (found == 0) {
@@ -501,7 +506,7 @@ plan::DeviceLimits device_limits() {
     known[device].store(found, std::memory_order_relaxed);
   }
   limits.sm_count = found / 2;
-  limits.overlapped_launches = found % 2 != 0;
+  limits.overlapped_launches = limits.clusters = found % 2 != 0;
   return limits;
 }
 

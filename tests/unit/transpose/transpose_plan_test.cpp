@@ -123,9 +123,8 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
   EXPECT_EQ(choose(problem(1, 8191, 8191), h200).tile, TileSize::kRegular);
   EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kRegular);  // one for all
-  EXPECT_EQ(choose(problem(2, 2047, 2047), h200).tile, TileSize::kSmall);    // a wave and a bit
-  EXPECT_EQ(choose(problem(2, 8191, 8191), h200).tile, TileSize::kRegular);
-  EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);  // narrow
+  EXPECT_EQ(choose(problem(2, 1501, 1501), h200).tile, TileSize::kSmall);    // a wave and a bit
+  EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);   // narrow
   EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, (1 << 20) + 1, 3)), TransposeKernel::kTall);  // rows not on 16 bytes
@@ -160,8 +159,10 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
 TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
   const DeviceLimits h200{132};
   EXPECT_EQ(choose(problem(16, 8192, 8192), h200).panel_rows, kPanelRows);
+  EXPECT_EQ(choose(problem(16, 8192, 8192), h200).fetched_columns, kFetchedInPanels);
   TransposePlan whole = choose(problem(16, 4096, 4096), h200);
   EXPECT_EQ(whole.panel_rows, whole.tiles_rows);  // one panel, its next columns fetched
+  EXPECT_EQ(whole.fetched_columns, kFetchedColumns);
   EXPECT_EQ(choose(problem(8, 16384, 16384), h200).panel_rows, 0);
   TransposeProblem batch = problem(16, 1024, 8192);
   batch.batch = 8;
@@ -174,6 +175,41 @@ TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
   EXPECT_EQ(choose(many, h200).panel_rows, 0);
   EXPECT_EQ(explain(many, h200).find("panels"), std::string::npos);
   EXPECT_EQ(explain(many, h200).find("fetched into L2"), std::string::npos);
+}
+
+TEST(TransposeChoice, NeighbouringRaggedTilesShareAHalfOfL2) {
+  const DeviceLimits h200{132};
+  auto plan = [&](int e, int64_t rows, int64_t cols) {
+    return choose(problem(e, rows, cols), h200);
+  };
+  EXPECT_EQ(plan(1, 8191, 8191).cluster, 2);  // side by side: four columns walked together
+  EXPECT_EQ(plan(1, 8191, 8191).column_group, 4);
+  EXPECT_EQ(plan(1, 100003, 257).cluster, 1);  // three tile columns
+  EXPECT_EQ(plan(2, 8191, 8191).cluster, kMostInCluster);
+  EXPECT_EQ(plan(2, 8191, 8191).column_group, kMostInCluster);
+  EXPECT_EQ(plan(2, 8191, 8191).tile, TileSize::kSmall);
+  EXPECT_EQ(plan(2, 100003, 257).cluster, 5);
+  EXPECT_EQ(plan(2, 8191, 543).column_group, 5);  // nine tile columns are five and four
+  EXPECT_EQ(plan(2, 1501, 1501).cluster, 1);      // 336 tiles on 132 SMs
+  EXPECT_EQ(plan(2, 200, 40001).cluster, 1);      // two tile rows
+  EXPECT_EQ(plan(4, 8191, 8191).cluster, 2);
+  EXPECT_EQ(plan(4, 8191, 8191).column_group, 2);
+  EXPECT_EQ(plan(4, 100003, 257).cluster, 1);
+  EXPECT_EQ(plan(8, 8191, 8191).cluster, 2);  // one below the other
+  EXPECT_EQ(plan(8, 8191, 8191).column_group, 1);
+  EXPECT_EQ(plan(8, 1501, 1501).cluster, 1);
+  EXPECT_EQ(plan(16, 8191, 8191).cluster, 1);
+  EXPECT_EQ(plan(4, 8192, 8192).cluster, 1);  // aligned tiles share nothing
+  EXPECT_NE(explain(problem(2, 8191, 8191), h200).find("clusters of 8 CTAs"), std::string::npos);
+  TransposeProblem batch = problem(2, 4095, 4095);
+  batch.batch = 4;
+  batch.stride_in = batch.stride_out = 4095 * 4095;
+  EXPECT_EQ(choose(batch, h200).cluster, 1);
+  EXPECT_EQ(choose(batch, h200).tile, TileSize::kRegular);
+  const DeviceLimits older{108, false, false};
+  EXPECT_EQ(choose(problem(2, 8191, 8191), older).cluster, 1);
+  EXPECT_EQ(choose(problem(2, 8191, 8191), older).tile, TileSize::kRegular);
+  EXPECT_EQ(explain(problem(2, 8191, 8191), older).find("clusters"), std::string::npos);
 }
 
 TEST(TransposeChoice, LargeTilesOfHalvesFrom24AnSm) {
