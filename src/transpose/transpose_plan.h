@@ -76,9 +76,9 @@ struct RawConfig {
 };
 constexpr RawConfig kRawTiles[3] = {
     {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {32, 512, 256, 3, 32, 4}};
-// Elements of 16 bytes (panel_kernel in transpose.cu): kFetchedColumns tile columns after the next
-// are fetched into L2. On pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows tile
-// rows, and kFetchedInPanels columns are fetched.
+// Elements of 16 bytes (panel_kernel in transpose.cu): the kFetchedColumns tile columns that follow
+// are fetched into L2. On pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows
+// tile rows, and kFetchedInPanels columns are fetched.
 constexpr int kFetchedColumns = 2, kFetchedInPanels = 8, kPanelRows = 32;
 constexpr int64_t kPanelPitch = 131072;
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).

@@ -30,7 +30,8 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 // The current device's limits; asked once a device.
 plan::DeviceLimits device_limits();
 
-// `cluster`: so many CTAs along x start together on one GPC (1: each on its own); grid.x is a multiple.
+// `cluster`: so many CTAs along x start together on one GPC (1: each on its own); grid.x is a
+// multiple.
 template <class... Parameters, class... Arguments>
 Status launch_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, dim3 block,
                        int shared_bytes, cudaStream_t stream, Arguments... arguments) {

@@ -92,8 +92,8 @@ __device__ __forceinline__ void fetch(const char* from, const char* end) {
 }
 
 // One matrix of 16-byte elements: panels of tile rows (grid: tiles of a panel, panels), down the
-// rows within one. The CTAs of kAhead tile columns share out the rows of the columns that follow and
-// fetch them, so that device memory reads longer pieces than a tile is wide.
+// rows within one. The CTAs of kAhead tile columns share out the rows of the kAhead columns that
+// follow and fetch them, so that device memory reads longer pieces than a tile is wide.
 template <class Tile, int kMinCtas, int kAhead>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     panel_kernel(const __grid_constant__ Launch a) {
