@@ -440,9 +440,10 @@ Status validate(const TransposeProblem& p) {
   if (in_end < p.in_address) return invalid("in", "the input reaches beyond the address space");
   if (out_end < p.out_address) return invalid("out", "the output reaches beyond the address space");
   if (p.in_address < out_end && p.out_address < in_end) {
-    // Overlapping ranges are fine when both are windows side by side in rows of one pitch.
+    // Overlapping ranges are fine when both are windows side by side in rows of one pitch. The pitch of
+    // a single element is in neither extent: it may be anything.
     const bool beside =
-        p.batch == 1 && p.ld_in == p.ld_out &&
+        p.batch == 1 && p.ld_in == p.ld_out && (p.rows > 1 || p.cols > 1) &&
         interleaved(p.ld_in * e, int64_t(p.out_address - p.in_address), p.cols * e, p.rows * e);
     if (!beside) return invalid("out", "overlaps in; use transpose_in_place");
   }
@@ -487,7 +488,9 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
   if (plan.panel_rows)
     text += "  the next " + std::to_string(plan.fetched_columns) +
             " tile columns are fetched into L2\n";
-  const int64_t bytes = 2 * p.rows * p.cols * p.element_bytes * p.batch;
+  // The output ends before 2^63.
+  const uint64_t bytes =
+      2 * uint64_t(p.rows) * uint64_t(p.cols) * uint64_t(p.element_bytes) * uint64_t(p.batch);
   text += "  bytes moved at least: " + std::to_string(bytes) +
           " (each element read once and written once)\n";
   return text;

@@ -45,6 +45,14 @@ TEST(TransposeValidate, NamesTheArgument) {
             "batch.stride_out");
 }
 
+TEST(TransposeValidate, TheRowsOfOneElementMayBeAnyPitchApart) {
+  TransposeProblem p = problem(16, 1, 1);
+  p.ld_in = p.ld_out = int64_t(1) << 60;  // 2^64 bytes
+  EXPECT_TRUE(validate(p).ok());
+  p.out_address = p.in_address;
+  EXPECT_STREQ(validate(p).argument, "out");
+}
+
 TEST(TransposeValidate, ZeroSizesNeedNoPointers) {
   TransposeProblem p = problem(4, 0, 5);
   p.in_address = p.out_address = 0;
