@@ -93,11 +93,19 @@ Status reduce_permute(uint64_t in, uint64_t out, int dims, const int64_t* sizes,
   }
 
   if (d[n - 1].in == 1) {
-    // The last dimension stays last: widen the element.
-    int wide = e;
-    while (wide < 16 && d[n - 1].size * e % (wide * 2) == 0 && (in | out) % uint64_t(wide * 2) == 0)
+    // The last dimension stays last. Addresses that are no multiples of the element: in pieces.
+    int item = e;
+    while ((in | out) % uint64_t(item) != 0) item /= 2;
+    const int pieces = e / item;
+    d[n - 1].size *= pieces;
+    for (int i = 0; i < n - 1; ++i) d[i].in *= pieces, d[i].out *= pieces;
+    plan.total *= pieces;
+    // Else widen the element.
+    int wide = item;
+    while (wide < 16 && d[n - 1].size * item % (wide * 2) == 0 &&
+           (in | out) % uint64_t(wide * 2) == 0)
       wide *= 2;
-    const int factor = wide / e;
+    const int factor = wide / item;
     d[n - 1].size /= factor;
     for (int i = 0; i < n - 1; ++i) d[i].in /= factor, d[i].out /= factor;
     plan.element_bytes = wide;

@@ -20,7 +20,8 @@ constexpr int kMaxDims = 8;
 
 enum class PermuteKind { kNothing, kCopy, kRuns, kTranspose };
 
-// Sizes and strides in elements of `element_bytes`, which may be wider than the caller's.
+// Sizes and strides in elements of `element_bytes`, which may be wider than the caller's; of runs,
+// also narrower (addresses are multiples of it).
 struct PermutePlan {
   PermuteKind kind = PermuteKind::kNothing;
   int element_bytes = 0;

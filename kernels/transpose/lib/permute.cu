@@ -83,16 +83,8 @@ Status permute(const void* in, void* out, int dims, const int64_t* sizes, const 
       case 1: return detail::run_runs<uint8_t>(in, out, p, batch, stream);
       case 2: return detail::run_runs<uint16_t>(in, out, p, batch, stream);
       case 4: return detail::run_runs<uint32_t>(in, out, p, batch, stream);
-      case 8:
-        if ((in_address | out_address) % 8)
-          return {StatusCode::kUnsupported, "in", "runs of 8-byte elements need 8-byte alignment",
-                  0};
-        return detail::run_runs<uint64_t>(in, out, p, batch, stream);
-      default:
-        if ((in_address | out_address) % 16)
-          return {StatusCode::kUnsupported, "in", "runs of 16-byte elements need 16-byte alignment",
-                  0};
-        return detail::run_runs<detail::Vector>(in, out, p, batch, stream);
+      case 8: return detail::run_runs<uint64_t>(in, out, p, batch, stream);
+      default: return detail::run_runs<detail::Vector>(in, out, p, batch, stream);
     }
   }
   const plan::TransposeProblem problem = plan::transposes_of(p, in_address, out_address);

@@ -273,6 +273,23 @@ TEST(PermuteReduction, CopyRunsAndTransposes) {
   EXPECT_EQ(p.cols, 20);
 }
 
+TEST(PermuteReduction, RunsAtOddAddressesMoveInPieces) {
+  const int64_t sizes[] = {3, 5, 7};
+  const int order[] = {1, 0, 2};
+  PermutePlan p;
+  ASSERT_TRUE(reduce_permute(0x1004, uint64_t(1) << 40, 3, sizes, order, 16, p).ok());
+  EXPECT_EQ(p.kind, PermuteKind::kRuns);
+  EXPECT_EQ(p.element_bytes, 4);
+  EXPECT_EQ(p.run, 7 * 4);
+  EXPECT_EQ(p.total, 3 * 5 * 7 * 4);
+  EXPECT_EQ(p.stride_in[0], 7 * 4);      // dimension 1
+  EXPECT_EQ(p.stride_in[1], 5 * 7 * 4);  // dimension 0
+  EXPECT_EQ(p.stride_out[0], 3 * 7 * 4);
+  ASSERT_TRUE(reduce_permute(0x1008, uint64_t(1) << 40, 3, sizes, order, 16, p).ok());
+  EXPECT_EQ(p.element_bytes, 8);
+  EXPECT_EQ(p.run, 7 * 2);
+}
+
 TEST(PermuteReduction, RefusesByName) {
   const int64_t sizes[] = {2, 3};
   const int twice[] = {0, 0}, good[] = {1, 0};
