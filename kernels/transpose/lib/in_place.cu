@@ -187,8 +187,10 @@ Status launch_pass(Kernel kernel, Rectangle x, int64_t bytes, int64_t pieces, in
     shared = int(bytes);
     x.workspace = nullptr;
     ctas = std::min<int64_t>(pieces, 2147483647);
-    const cudaError_t error = cudaFuncSetAttribute(
-        reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    // All there is, in every call: what this one takes would cut short a call of another thread.
+    const cudaError_t error =
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_limit));
     if (error != cudaSuccess) return launch_failed(error);
   }
   return launch(kernel, dim3(unsigned(ctas)), kRectangleThreads, shared, stream, x);
