@@ -32,6 +32,8 @@ class BulkCopy {
         store_(o.mods[Field::to] != 0),
         within_(o.mods[Field::part] != 0) {}
 
+  void read_already() { again_ = true; }
+
   bool linear(uint64_t global, uint32_t shared, uint32_t bytes) {
     if (bytes % kPiece != 0 || global % kPiece != 0 || shared % kPiece != 0)
       return misuse(FaultKind::misaligned_address,
@@ -150,7 +152,7 @@ class BulkCopy {
 
   bool global_side(uint64_t address, uint8_t* data, uint32_t bytes) {
     const AccessSite& site = o_.global[std::countr_zero(bytes)];
-    if (!tell(site, address, data)) return true;
+    if (!again_ && !tell(site, address, data)) return true;
     uint8_t* at = global_bytes(address, bytes);
     if (at == nullptr) return fault(site, address);
     if (store_)
@@ -220,7 +222,7 @@ class BulkCopy {
   Warp* warp_;
   const BulkOperands& o_;
   uint32_t lane_;
-  bool store_, within_;
+  bool store_, within_, again_ = false;
 };
 
 [[gnu::noinline]] bool copy_lane(const Op* op, char* frame, Warp* warp, uint32_t lane) {
@@ -232,6 +234,7 @@ class BulkCopy {
       reinterpret_cast<const uint64_t*>(frame + o.s[1])[(o.uniform >> 1) & 1 ? 0 : lane];
   const uint32_t rank = o.mods[Field::vec];
   BulkCopy copy(op, warp, o, lane);
+  if (o.mods[Field::noinc] != 0 && word(o.sources - 1u) != 0) copy.read_already();
   uint32_t bytes = 0;
   if (rank == 0) {
     bytes = word(2);

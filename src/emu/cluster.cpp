@@ -27,7 +27,7 @@ void Cluster::begin(uint64_t number, Worker& worker) {
   choices_.state = ~state_.schedule + number;
   spins = false;
   live_ = size() * ctas_[0]->threads;
-  arrived_ = 0;
+  arrived_ = in_vain_ = 0;
   ended_.assign(size(), false);
   for (uint32_t rank = 0; rank < size(); ++rank)
     ctas_[rank]->begin({at[0] + rank % shape[0], at[1] + rank / shape[0] % shape[1],
@@ -36,7 +36,12 @@ void Cluster::begin(uint64_t number, Worker& worker) {
 }
 
 CtaState Cluster::run(Worker& worker) {
-  if (size() == 1) return ctas_[0]->run(worker);
+  if (size() == 1) {
+    const CtaState state = ctas_[0]->run(worker);
+    if (state != CtaState::yielded || !waits_in_vain()) return state;
+    fault_deadlock(worker);
+    return CtaState::faulted;
+  }
   for (;;) {
     const uint32_t first = state_.schedule != 0 ? choices_.below(size()) : 0;
     for (uint32_t i = 0; i < size(); ++i) {
@@ -51,14 +56,37 @@ CtaState Cluster::run(Worker& worker) {
     }
     if (std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; }))
       return CtaState::done;
-    if (std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->can_run(); }))
-      return CtaState::yielded;
+    if (std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->can_run(); })) {
+      if (!waits_in_vain()) return CtaState::yielded;
+      fault_deadlock(worker);
+      return CtaState::faulted;
+    }
     bool again = false;
     for (const auto& cta : ctas_) again = cta->go_on_past_joins() || again;
     if (again) continue;
     fault_deadlock(worker);
     return CtaState::faulted;
   }
+}
+
+// All warps that can run wait for mbarriers, turn after turn, and their registers stay as they are: nobody
+// is left to arrive. (A loop that asks an mbarrier and global memory in turn would be taken for one, too.)
+bool Cluster::waits_in_vain() {
+  constexpr uint32_t kTurns = 256, kCompared = 8;
+  for (uint32_t rank = 0; rank < size(); ++rank)
+    if (!ended_[rank] && !ctas_[rank]->only_failed_waits) {
+      in_vain_ = 0;
+      return false;
+    }
+  if (++in_vain_ < kTurns) return false;
+  uint64_t state = 0;
+  for (uint32_t rank = 0; rank < size(); ++rank)
+    for (const Warp& warp : ctas_[rank]->warps)
+      if (warp.state == WarpState::ready || warp.state == WarpState::yielded)
+        state = state * 0x9e3779b97f4a7c15ull + hash_state(warp);
+  if (in_vain_ > kTurns && state != in_vain_state_) in_vain_ = 0;
+  in_vain_state_ = state;
+  return in_vain_ >= kTurns + kCompared;
 }
 
 uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
@@ -141,7 +169,7 @@ void Cluster::fault_deadlock(Worker& worker) {
   f.kind = FaultKind::deadlock;
   std::set<std::string> places;
   for (uint32_t rank = size(); rank-- > 0;) {
-    if (ctas_[rank]->live == 0 || ctas_[rank]->can_run()) continue;
+    if (ctas_[rank]->live == 0) continue;
     f.block = ctas_[rank]->index;
     ctas_[rank]->add_waiting(f, places);
   }

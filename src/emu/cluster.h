@@ -51,6 +51,7 @@ class Cluster {
 
  private:
   void complete();
+  bool waits_in_vain();
 
   LaunchState& state_;
   std::vector<std::unique_ptr<Cta>> ctas_;  // by rank
@@ -59,6 +60,10 @@ class Cluster {
   uint32_t live_ = 0;     // threads that have not exited
   uint32_t arrived_ = 0;  // of those, in this phase of the barrier
   Choices choices_;
+  // Turns in a row in which nothing happened but waits for mbarriers that failed, and what the warps'
+  // registers were then.
+  uint32_t in_vain_ = 0;
+  uint64_t in_vain_state_ = 0;
 };
 
 }  // namespace tw::emu

@@ -84,6 +84,8 @@ Cta::Cta(LaunchState& launch_state, Cluster& of, uint32_t number)
   uint32_t count = (threads + kLanes - 1) / kLanes;
   warps.resize(count);
   spinning_.resize(count);
+  wgmma_groups.resize(count);
+  failed_waits.resize(count);
   frames = aligned_bytes(size_t(program.frame_bytes) * count);
   shared_bytes = state.shared_bytes;
   shared = aligned_bytes(shared_bytes);
@@ -117,6 +119,8 @@ void Cta::begin(const std::array<uint32_t, 3>& place, Worker& worker) {
   choices_.state = state.schedule + linear;
   observer = worker.observer;
   barriers.fill({});
+  std::fill(wgmma_groups.begin(), wgmma_groups.end(), 0);
+  std::fill(failed_waits.begin(), failed_waits.end(), kNoSite);
   lanes_wait_ = spins = false;
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
   for (uint32_t w = 0; w < warps.size(); ++w) {
@@ -154,6 +158,7 @@ CtaState Cta::run(Worker& worker) {
   constexpr uint32_t kSweeps = 4096;  // over the warps, in a turn
   const uint32_t count = uint32_t(warps.size());
   uint32_t sweeps = 0;
+  only_failed_waits = true;
   for (;;) {
     bool progress = false, alive = false, yielded = false;
     const uint32_t first = state.schedule != 0 ? choices_.below(count) : 0;
@@ -176,7 +181,10 @@ CtaState Cta::run(Worker& worker) {
         warp.pc = next_path(warp);
         if (warp.pc == nullptr) continue;
       }
+      failed_waits[warp.index] = kNoSite;
       execute(warp);
+      if (warp.state != WarpState::yielded || failed_waits[warp.index] == kNoSite)
+        only_failed_waits = false;
       if (warp.state == WarpState::faulted) return CtaState::faulted;
       if (warp.state == WarpState::yielded) {
         yielded = true;
@@ -234,6 +242,7 @@ bool Cta::waits_for_cluster() const {
 // ---- lanes that may have to be let go ----
 
 namespace {
+// Can run, or could if it had not used up its turn.
 bool runs(const Warp& warp) {
   return warp.state == WarpState::ready || warp.state == WarpState::yielded;
 }
@@ -375,6 +384,14 @@ void Cta::add_waiting(Fault& f, std::set<std::string>& places) const {
   for (uint32_t w = 0; w < warps.size(); ++w) {
     const Warp& warp = warps[w];
     if (warp.state == WarpState::done) continue;
+    if (runs(warp) && failed_waits[w] == kNoSite) continue;
+    if (runs(warp)) {
+      const SitePlace place = place_of(program, failed_waits[w]);
+      places.insert(
+          fmt::format("{}:{}: {} (fails again and again)", place.file, place.line, place.text));
+      sites.insert(failed_waits[w]);
+      continue;
+    }
     places.insert(describe(w));
     if (warp.path_count == 0) sites.insert((warp.pc - 1)->site);
     for (uint32_t i = 0; i < warp.path_count; ++i)

@@ -137,6 +137,11 @@ struct Cta {
   AlignedBytes frames, shared, local;
   uint64_t shared_bytes = 0, local_bytes = 0;  // local: a thread
   std::array<Barrier, kBarriers> barriers{};
+  std::vector<uint32_t> wgmma_groups;  // by warp: closed so far
+  // By warp: the site of a wait for an mbarrier that has failed in its last turn, or kNoSite.
+  std::vector<uint32_t> failed_waits;
+  // In the last run nothing happened but waits for mbarriers that failed.
+  bool only_failed_waits = false;
 
  private:
   Choices choices_;

@@ -190,18 +190,19 @@ class Emitter {
         if (ir.destinations > 0) op.d = offset(ir.d[0]);
         op.e = b + 1;
         if (ir.kind == IrKind::machine) machine(ir, op);
-        const bool cut =
-            observes(kObserveAccesses) && static_cast<Builtin>(ir.builtin) == Builtin::atomic;
+        const auto builtin = static_cast<Builtin>(ir.builtin);
+        const bool cut = observes(kObserveAccesses) && builtin == Builtin::atomic;
         if (cut) observe_atomic(ir, op);
         if (observes(kObserveSync)) observe_sync(ir, op);
         out_->push_back(op);
         if (cut) push(observe_end_handler(), ir.site);
-        if (observes(kObserveSync) && static_cast<Builtin>(ir.builtin) == Builtin::cluster_wait)
-          push(observe_cluster_wait_handler(true), ir.site);
-        if (observes(kObserveSync) && static_cast<Builtin>(ir.builtin) == Builtin::mbarrier_wait) {
+        if (!observes(kObserveSync)) break;
+        if (builtin == Builtin::cluster_wait) push(observe_cluster_wait_handler(true), ir.site);
+        if (builtin == Builtin::wgmma_wait) push(observe_wgmma_handler(true), ir.site);
+        if (builtin == Builtin::mbarrier_wait && ir.destinations > 0) {
           op.run = observe_mbarrier_handler(MbarrierAction::passed);
           op.extra = nullptr;
-          if (ir.destinations > 0) out_->push_back(op);
+          out_->push_back(op);
         }
         break;
       }
@@ -404,10 +405,9 @@ class Emitter {
 
   bool observes(uint8_t events) const { return (d_.options.observed & events) != 0; }
 
-  // Where there are asynchronous copies, the observer sees every access to shared memory: any may
-  // come before a copy is complete.
+  // Where copies are asynchronous, or other CTAs reach it, the observer sees all of shared memory.
   bool all_of_shared(AccessSpace space) const {
-    return p_.async_copies && space == AccessSpace::shared;
+    return (p_.async_copies || p_.cluster_ctas() > 1) && space == AccessSpace::shared;
   }
 
   // `op` is about to be pushed.
@@ -544,6 +544,7 @@ class Emitter {
         observe.d = ir.mods[isa::Field::ordering] != isa::kRelaxed;
         break;
       case Builtin::cluster_wait: observe.run = observe_cluster_wait_handler(false); break;
+      case Builtin::wgmma_commit: observe.run = observe_wgmma_handler(false); break;
       case Builtin::shuffle:
       case Builtin::vote:
       case Builtin::match:
@@ -551,17 +552,16 @@ class Emitter {
       case Builtin::matrix_move:
       case Builtin::matrix_multiply:
       case Builtin::elect: {
-        const bool names_lanes =
-            static_cast<Builtin>(ir.builtin) == Builtin::elect ||
-            static_cast<Builtin>(ir.builtin) == Builtin::matrix_move ||
-            static_cast<Builtin>(ir.builtin) == Builtin::matrix_multiply ||
-            ir.sources == (static_cast<Builtin>(ir.builtin) == Builtin::shuffle ? 4 : 2);
+        const auto builtin = static_cast<Builtin>(ir.builtin);
+        const bool names_lanes = builtin == Builtin::elect || builtin == Builtin::matrix_move ||
+                                 builtin == Builtin::matrix_multiply ||
+                                 ir.sources == (builtin == Builtin::shuffle ? 4 : 2);
         if (!names_lanes) return;
         const Source& members = ir.s[ir.sources - 1];
         observe.run = observe_converge_handler();
         observe.a = offset(members);
         observe.flags = scalar(members) ? kUniformA : 0u;
-        if (static_cast<Builtin>(ir.builtin) == Builtin::shuffle) {
+        if (builtin == Builtin::shuffle) {
           out_->push_back(observe);
           observe.run = observe_shuffle_handler();
           observe.extra = op.extra;

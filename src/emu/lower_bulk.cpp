@@ -83,7 +83,8 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
     }
   }
 
-  auto copy_to = [&](Source to, std::optional<Source> completes) {
+  // `again`: not 0 where another CTA has got the same already, by the same multicast.
+  auto copy_to = [&](Source to, std::optional<Source> completes, std::optional<Source> again = {}) {
     sources[0] = to;
     const uint32_t bytes = load ? d_.new_register(4) : kNoReg;
     Ir& copy = append(IrKind::machine);
@@ -91,8 +92,10 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
     copy.mods = isa::Mods{}
                     .with(Field::vec, uint8_t(rank))
                     .with(Field::to, store)
-                    .with(Field::part, within);
+                    .with(Field::part, within)
+                    .with(Field::noinc, again.has_value());
     for (const Source& s : sources) copy.s[copy.sources++] = s;
+    if (again) copy.s[copy.sources++] = *again;
     if (!load) return;
     copy.d[copy.destinations++] = bytes;
     complete_transaction(*completes, reg(bytes));
@@ -114,7 +117,8 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
       guard_ = apply("setp.ne.u32", {bits, constant(0)}).reg;
       guard_negated_ = false;
       Status s = guarded(in, [&]() -> Status {
-        copy_to(mapped(*shared, constant(r)), mapped(*barrier, constant(r)));
+        copy_to(mapped(*shared, constant(r)), mapped(*barrier, constant(r)),
+                apply("and.b32", {ranks, constant((1u << r) - 1)}));
         return Unit{};
       });
       if (!s.ok()) return s;
@@ -124,7 +128,7 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
   return guard_ != kNoReg ? guarded(in, make) : make();
 }
 
-// Groups of bulk copies and of wgmma, fences of wgmma: nothing to do where each is complete when it
+// Groups of bulk copies, fences of wgmma: nothing to do where each is complete when it
 // has started.
 Status Lowering::nothing_to_order(const ptx::Instruction& in, bool waits) {
   if (in.operands.size() != waits || (waits && in.operands[0].kind != OperandKind::integer))

@@ -167,10 +167,10 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::wgmma_float8:
     case Machine::wgmma_byte:
     case Machine::wgmma_bit: return warpgroup_multiply(f, in, match, machine);
-    case Machine::wgmma_fence:
     case Machine::wgmma_commit:
+    case Machine::wgmma_wait: return warpgroup_group(in, machine == Machine::wgmma_wait);
+    case Machine::wgmma_fence:
     case Machine::bulk_commit: return nothing_to_order(in, false);
-    case Machine::wgmma_wait:
     case Machine::bulk_wait: return nothing_to_order(in, true);
     case Machine::bulk_load:
     case Machine::bulk_store:

@@ -212,4 +212,16 @@ Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
   return s;
 }
 
+// wgmma.commit_group, wgmma.wait_group n: the warps of a warpgroup meet at its groups.
+Status Lowering::warpgroup_group(const ptx::Instruction& in, bool waits) {
+  if (Status s = nothing_to_order(in, waits); !s.ok()) return s;
+  auto make = [&]() -> Status {
+    Ir& ir = append(IrKind::machine);
+    ir.builtin = int32_t(waits ? Builtin::wgmma_wait : Builtin::wgmma_commit);
+    if (waits) ir.offset = int64_t(in.operands[0].bits);
+    return Unit{};
+  };
+  return guard_ != kNoReg ? guarded(in, make) : make();
+}
+
 }  // namespace tw::emu

@@ -217,6 +217,7 @@ class Lowering {
 
   Status warpgroup_multiply(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                             Machine machine);
+  Status warpgroup_group(const ptx::Instruction& in, bool waits);
   struct SharedFactor;
   // ---- bulk copies (lower_bulk.cpp) ----
 

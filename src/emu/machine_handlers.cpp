@@ -183,6 +183,26 @@ const Op* cluster_wait(TW_HANDLER_ARGS) {
   return wait_at(op, frame, warp, kClusterBarrier);
 }
 
+// A group of wgmma is the warpgroup's: it is complete when each of the four warps has done its part,
+// which here is before it commits the group.
+const Op* wgmma_commit(TW_HANDLER_ARGS) {
+  ++warp->cta->wgmma_groups[warp->index];
+  TW_NEXT;
+}
+
+const Op* wgmma_wait(TW_HANDLER_ARGS) {
+  Cta& cta = *warp->cta;
+  const uint32_t mine = cta.wgmma_groups[warp->index], pending = uint32_t(op->imm);
+  const uint32_t first = warp->index & ~3u;
+  for (uint32_t w = first; w < first + 4 && w < cta.warps.size() && mine > pending; ++w) {
+    if (cta.wgmma_groups[w] + pending >= mine || cta.warps[w].state == WarpState::done) continue;
+    warp->pc = op;
+    warp->state = WarpState::yielded;
+    return nullptr;
+  }
+  TW_NEXT;
+}
+
 // bar.red: the predicate is added up before the threads arrive; the next Op reads the outcome.
 const Op* barrier_red(TW_HANDLER_ARGS) {
   const auto& o = *static_cast<const MachineOperands*>(op->extra);
@@ -289,6 +309,8 @@ Handler builtin_handler(Builtin builtin, bool, bool uniform) {
     case Builtin::barrier_red: return barrier_red;
     case Builtin::cluster_arrive: return cluster_arrive;
     case Builtin::cluster_wait: return cluster_wait;
+    case Builtin::wgmma_commit: return wgmma_commit;
+    case Builtin::wgmma_wait: return wgmma_wait;
     case Builtin::barrier_red_result: return barrier_red_result;
     case Builtin::nanosleep: return nanosleep_hint;
     case Builtin::atomic: return nullptr;  // by operation and type: atomic_handler

@@ -35,6 +35,8 @@ enum class Builtin : uint8_t {
   mbarrier_complete_tx,
   mbarrier_wait,
   mbarrier_pending,
+  wgmma_commit,
+  wgmma_wait,    // imm = groups that need not be complete
   async_commit,  // events for the Observer, in observed programs only
   bulk_copy,     // BulkOperands (bulk.h)
   async_wait,    // imm = groups that need not be complete

@@ -135,7 +135,7 @@ template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
 const Op* wait(TW_HANDLER_ARGS) {
   return each_lane(
       op, frame, warp,
-      [frame, warp](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
+      [op, frame, warp](const MachineOperands& o, uint32_t lane, uint64_t* word) -> const char* {
         State s = State::unpack(*word);
         if (!s.live) return "wait for an object that is not initialised";
         bool waited = o.mods[Field::part] != 0
@@ -143,6 +143,7 @@ const Op* wait(TW_HANDLER_ARGS) {
                           : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
         uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
         *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
+        if (s.phase == waited) warp->cta->failed_waits[warp->index] = op->site;
         if (s.phase == waited && warp->fuel > 1)
           warp->fuel_given -= warp->fuel - 1 - warp->fuel / 8, warp->fuel = 1;
         return nullptr;

@@ -126,6 +126,16 @@ template <bool kPassed> const Op* observe_cluster_wait(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
+template <bool kWaits> const Op* observe_wgmma(TW_HANDLER_ARGS) {
+  leave_vector_code();
+  Observer& observer = *warp->cta->observer;
+  if constexpr (kWaits)
+    observer.wgmma_wait(*warp->cta, *warp, warp->active);
+  else
+    observer.wgmma_commit(*warp->cta, *warp, warp->active);
+  TW_NEXT;
+}
+
 // Lanes of one warp may name different sets: each set is told of its own.
 template <bool kSync> const Op* observe_members(TW_HANDLER_ARGS) {
   leave_vector_code();
@@ -257,6 +267,9 @@ Handler observe_barrier_handler(bool waits) {
 Handler observe_cluster_arrive_handler() { return observe_cluster_arrive; }
 Handler observe_cluster_wait_handler(bool passed) {
   return passed ? observe_cluster_wait<true> : observe_cluster_wait<false>;
+}
+Handler observe_wgmma_handler(bool waits) {
+  return waits ? observe_wgmma<true> : observe_wgmma<false>;
 }
 Handler observe_warp_sync_handler() { return observe_members<true>; }
 Handler observe_converge_handler() { return observe_members<false>; }

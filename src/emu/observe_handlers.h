@@ -27,6 +27,7 @@ Handler observe_end_handler();
 Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
 Handler observe_cluster_arrive_handler();     // d = 1: releases
 Handler observe_cluster_wait_handler(bool passed);
+Handler observe_wgmma_handler(bool waits);
 Handler observe_warp_sync_handler();  // a = member mask
 Handler observe_converge_handler();   // a = member mask
 Handler observe_shuffle_handler();    // a = member mask, extra = MachineOperands*

@@ -154,6 +154,9 @@ class Observer {
   // Lanes arrive at the barrier of their cluster; `release`: and hand over what they have done.
   virtual void cluster_arrive(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/,
                               bool /*release*/) {}
+  // A warp closes a group of wgmma; has waited for groups of its warpgroup.
+  virtual void wgmma_commit(Cta&, Warp&, uint32_t /*lanes*/) {}
+  virtual void wgmma_wait(Cta&, Warp&, uint32_t /*lanes*/) {}
   // All have, and go on. Comes after the arrival that completes it.
   virtual void cluster_complete(Cluster&) {}
   // Lanes reach the wait for it; `passed`: have passed it.

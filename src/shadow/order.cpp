@@ -7,6 +7,16 @@ namespace {
 
 constexpr size_t kSearchLimit = 1 << 14;  // objects looked at for one question
 
+bool knows(const std::vector<Peer>& list, const Moment& m) {
+  for (const Peer& p : list)
+    if (p.cta == m.cta &&
+        (p.warp == Peer::kAllWarps
+             ? m.epoch < p.epoch
+             : p.warp == m.thread / 32 && ((p.lanes >> (m.thread % 32)) & 1) && m.time < p.time))
+      return true;
+  return false;
+}
+
 bool knows(const std::vector<Known>& list, uint32_t warp, uint32_t lane, uint32_t time) {
   for (const Known& k : list)
     if (k.warp == warp && ((k.lanes >> lane) & 1) && time < k.time) return true;
@@ -60,9 +70,81 @@ void CtaOrder::add(std::vector<Acquired>& list, Acquired a) {
   list.push_back(a);
 }
 
+void CtaOrder::add(std::vector<Peer>& list, const Peer& p) {
+  for (Peer& old : list) {
+    if (old.cta != p.cta) continue;
+    if (old.warp == Peer::kAllWarps && p.warp != Peer::kAllWarps && p.epoch < old.epoch) return;
+    if (old.warp != p.warp) continue;
+    if (p.warp == Peer::kAllWarps) {
+      old.epoch = std::max(old.epoch, p.epoch);
+      return;
+    }
+    if (old.time >= p.time && (p.lanes & ~old.lanes) == 0) return;
+    if (old.time <= p.time && (old.lanes & ~p.lanes) == 0) {
+      old = p;
+      return;
+    }
+  }
+  list.push_back(p);
+}
+
 void CtaOrder::merge(View& to, const View& from) {
   for (const Known& k : from.local) add(to.local, k);
   for (const Acquired& a : from.remote) add(to.remote, a);
+  for (const Peer& p : from.peers) add(to.peers, p);
+}
+
+View CtaOrder::hand_over(uint32_t warp, uint32_t lanes, bool fenced) {
+  View out;
+  // What is known of this CTA in an epoch, in terms that others understand.
+  auto add_own = [&](const View* v, uint32_t epoch) {
+    add(out.peers, {cta_, Peer::kAllWarps, 0, epoch, 0});
+    if (v == nullptr) return;
+    for (const Acquired& a : v->remote) add(out.remote, a);
+    for (const Peer& p : v->peers) add(out.peers, p);
+    for (const Known& k : v->local) add(out.peers, {cta_, k.warp, k.lanes, epoch, k.time});
+  };
+  if (!fenced) {
+    add(out.peers, {cta_, warp, lanes, epoch_, ++times_[warp]});
+    const View* last = nullptr;
+    bool first = true;
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const View* v = view(warp * 32 + uint32_t(__builtin_ctz(left))).get();
+      if (first || v != last) add_own(v, epoch_);
+      last = v, first = false;
+    }
+    return out;
+  }
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t lane = uint32_t(__builtin_ctz(left)), thread = warp * 32 + lane;
+    if (fences_.empty() || fences_[thread].epoch == 0) continue;
+    const Fence& f = fences_[thread];
+    add(out.peers, {cta_, warp, 1u << lane, f.epoch, f.time});
+    add_own(f.view.get(), f.epoch);
+  }
+  return out;
+}
+
+void Order::receive(CtaOrder& c, uint32_t warp, uint32_t lanes, const View& from) {
+  // Lanes that knew the same before know the same after.
+  ViewPtr before, after;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
+    if (!after || c.view(thread) != before) {
+      before = c.view(thread);
+      View v = before ? *before : View{};
+      for (const Acquired& a : from.remote) CtaOrder::add(v.remote, a);
+      for (const Peer& p : from.peers) {
+        if (p.cta != c.cta_)
+          CtaOrder::add(v.peers, p);
+        else if (p.warp != Peer::kAllWarps && p.epoch == c.epoch_)
+          CtaOrder::add(v.local, {p.warp, p.lanes, p.time});
+      }
+      after = std::make_shared<const View>(std::move(v));
+    }
+    c.set_view(thread, after);
+  }
+  tick();
 }
 
 void CtaOrder::set_view(uint32_t thread, ViewPtr v) {
@@ -75,16 +157,19 @@ void CtaOrder::set_view(uint32_t thread, ViewPtr v) {
 void CtaOrder::barrier_all() {
   if (!touched_.empty()) {
     View all;
-    if (base_) all.remote = base_->remote;
+    if (base_) all.remote = base_->remote, all.peers = base_->peers;
     const View* last = nullptr;
     for (uint32_t t : touched_) {
-      if (views_[t].get() != last)
+      if (views_[t].get() != last) {
         for (const Acquired& a : views_[t]->remote) add(all.remote, a);
+        for (const Peer& p : views_[t]->peers) add(all.peers, p);
+      }
       last = views_[t].get();
     }
     for (uint32_t t : touched_) views_[t].reset();
     touched_.clear();
-    base_ = all.remote.empty() ? nullptr : std::make_shared<const View>(std::move(all));
+    base_ = all.remote.empty() && all.peers.empty() ? nullptr
+                                                    : std::make_shared<const View>(std::move(all));
   }
   ++epoch_;
   partial_ = false;
@@ -189,7 +274,7 @@ void Order::append(uint32_t object, Entry e) {
   Object& o = objects_[object];
   const uint32_t at = uint32_t(o.log.size());
   o.by_cta[e.at.cta].push_back(at);
-  if (e.view && !e.view->remote.empty()) o.chained.push_back(at);
+  if (e.view && !(e.view->remote.empty() && e.view->peers.empty())) o.chained.push_back(at);
   o.log.push_back(std::move(e));
 }
 
@@ -323,6 +408,7 @@ bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
   const ViewPtr& mine = c.view(thread);
   if (!mine) return false;
   if (m.cta == c.cta_ && knows(mine->local, m.thread / 32, m.thread % 32, m.time)) return true;
+  if (!mine->peers.empty() && knows(mine->peers, m)) return true;
   // What was released to this thread: directly, then through what the releasing threads had
   // acquired.
   std::vector<std::pair<const Acquired*, uint32_t>> work;  // with the CTA that acquired
@@ -351,6 +437,7 @@ bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
       if (at < a->from || at >= a->to) continue;
       const Entry& e = o.log[at];
       if (e.at.cta != by && !(a->wide && e.wide)) continue;
+      if (knows(e.view->peers, m)) return true;
       for (const Acquired& next : e.view->remote) work.push_back({&next, e.at.cta});
       if (work.size() > kSearchLimit) break;
     }

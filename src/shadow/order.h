@@ -18,6 +18,10 @@
 // nothing but the write itself is ordered: the block that has drawn the last ticket of a counter may
 // reset it by a plain store. Each object remembers who has read it since its last write (Chain).
 //
+// Within a cluster threads of several CTAs meet: at barrier.cluster and at mbarriers that CTAs share.
+// There a View is handed over whole (hand_over, receive), what a CTA's threads know of one another
+// included. That costs by the cluster's warps, and there are few.
+//
 // Limits: scope .cluster counts as .gpu; one order for all addresses (no proxies).
 // Tested by tests/unit/shadow/races_test.cpp.
 #pragma once
@@ -44,9 +48,16 @@ struct Acquired {
   uint32_t object, from, to;
   bool wide;
 };
+// The same of another CTA of the cluster, whose warps are known by their own clocks; `warp` kAllWarps:
+// what all of them did in epochs before `epoch`.
+struct Peer {
+  uint32_t cta, warp, lanes, epoch, time;
+  static constexpr uint32_t kAllWarps = ~0u;
+};
 struct View {
   std::vector<Known> local;
   std::vector<Acquired> remote;
+  std::vector<Peer> peers;
 };
 using ViewPtr = std::shared_ptr<const View>;
 
@@ -77,6 +88,10 @@ class CtaOrder {
   void mbarrier_passed(uint32_t object, uint32_t warp, uint32_t lanes);
   void warp_sync(uint32_t warp, uint32_t lanes);  // complete
   void converge(uint32_t warp, uint32_t lanes);   // shfl, vote, ...: complete
+  // What lanes know, for threads of other CTAs of the cluster, too: all up to now; `fenced`: up to each
+  // one's last fence.
+  View hand_over(uint32_t warp, uint32_t lanes, bool fenced = false);
+  static void merge(View& to, const View& from);
   // Lanes `a` and `b` of a warp have converged since `time`.
   bool converged(uint32_t warp, uint32_t a, uint32_t b, uint32_t time) const;
 
@@ -101,8 +116,8 @@ class CtaOrder {
     return !views_.empty() && views_[thread] ? views_[thread] : base_;
   }
   void set_view(uint32_t thread, ViewPtr v);
-  static void merge(View& to, const View& from);
   static void add(std::vector<Known>& list, Known k);
+  static void add(std::vector<Peer>& list, const Peer& p);
   static void add(std::vector<Acquired>& list, Acquired a);
 
   uint32_t cta_ = 0, threads_ = 0, epoch_ = 1;
@@ -134,6 +149,9 @@ class Order {
   void strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquire, bool wide,
                    uint32_t bytes = 4);
   void fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide);
+
+  // Lanes learn what others have handed over.
+  void receive(CtaOrder& c, uint32_t warp, uint32_t lanes, const View& from);
 
   // Whether what happened at `m` comes before what `thread` of `c` does now.
   bool ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const;

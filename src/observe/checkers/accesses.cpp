@@ -1,11 +1,16 @@
 // An access on its way to the checkers: which memory each lane means.
+#include <fmt/format.h>
+
 #include "emu/windows.h"
 #include "observe/checkers/session.h"
 
 namespace tw::observe {
 
+using emu::AccessKind;
 using emu::AccessSpace;
 using emu::kLanes;
+using report::Finding;
+using report::Severity;
 
 namespace {
 
@@ -15,6 +20,10 @@ constexpr uint32_t first_lane(uint32_t lanes) { return uint32_t(__builtin_ctz(la
 void fill_idle(uint64_t* address, uint32_t lanes) {
   for (uint32_t left = ~lanes; left != 0; left &= left - 1)
     address[first_lane(left)] = address[first_lane(lanes)];
+}
+
+std::string block_of(const emu::Cta& cta) {
+  return fmt::format("block ({}, {}, {})", cta.index[0], cta.index[1], cta.index[2]);
 }
 
 }  // namespace
@@ -53,17 +62,103 @@ uint32_t CheckSession::access(const emu::Access& a) {
   uint32_t kept = 0;
   for (uint32_t part = 0; part < 2; ++part) {
     if (parts[part] == 0) continue;
+    if (part == 0 && a.cta.cluster.size() > 1) {
+      kept |= cluster_access(a, parts[part], address);
+      continue;
+    }
     alignas(64) uint64_t offsets[kLanes];
     const uint64_t window = a.narrow() ? 0 : part == 0 ? emu::kSharedWindow : emu::kLocalWindow;
     for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] - window;
     if (parts[part] != a.lanes) fill_idle(offsets, parts[part]);
-    Resolved r{a,           part == 0 ? AccessSpace::shared : AccessSpace::local,
-               parts[part], offsets,
-               nullptr,     &state(a.cta)};
+    Resolved r{a,
+               part == 0 ? AccessSpace::shared : AccessSpace::local,
+               parts[part],
+               offsets,
+               nullptr,
+               &state(a.cta),
+               &state(a.cta)};
     kept |= resolved_access(r);
   }
   if (parts[2] != 0) kept |= global_access(a, parts[2], address);
   return kept;
+}
+
+// By the CTA that they mean.
+uint32_t CheckSession::cluster_access(const emu::Access& a, uint32_t lanes,
+                                      const uint64_t* address) {
+  emu::Cluster& cluster = a.cta.cluster;
+  uint32_t kept = 0;
+  for (uint32_t left = lanes; left != 0;) {
+    const uint32_t first = first_lane(left);
+    const auto high_of = [&](uint32_t l) { return uint32_t(address[l]) & ~emu::kOwnMask; };
+    const uint32_t high = high_of(first),
+                   rank = high == 0 ? a.cta.rank : (high >> emu::kRankShift) - 1;
+    uint32_t here = 0;
+    for (uint32_t rest = left; rest != 0; rest &= rest - 1)
+      if (high_of(first_lane(rest)) == high) here |= rest & -rest;
+    left &= ~here;
+    alignas(64) uint64_t offsets[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = uint32_t(address[l]) & emu::kOwnMask;
+    fill_idle(offsets, here);
+    if (rank >= cluster.size()) {
+      memcheck_lane(a, AccessSpace::shared, first, uint32_t(address[first]));
+      continue;
+    }
+    emu::Cta& owner = cluster.cta(rank);
+    if (owner.live == 0) {
+      left_too_early(
+          fmt::format("{} and {}, which has exited",
+                      thread_text(a.cta, a.warp.index * kLanes + first), block_of(owner)),
+          a.site.site, a.site.kind);
+      continue;
+    }
+    Resolved r{a,       AccessSpace::shared, here,          offsets,
+               nullptr, &state(a.cta),       &state(owner), rank == a.cta.rank ? 0 : high};
+    kept |= resolved_access(r);
+  }
+  return kept;
+}
+
+// A block's shared memory goes with it: what others do there must come before its end.
+void CheckSession::note_remote(const Resolved& r) {
+  const shadow::CtaOrder& order = r.cta->shared.order;
+  const uint32_t thread = r.a.warp.index * kLanes + first_lane(r.lanes);
+  r.owner->remote[{r.a.site.site, order.cta(), r.a.warp.index}] = {order.now(thread),
+                                                                   r.a.site.kind};
+}
+
+void CheckSession::check_remote(emu::Cta& cta) {
+  CtaState& s = state(cta);
+  for (const auto& [key, access] : s.remote) {
+    bool known = false;
+    for (uint32_t t = 0; t < cta.threads && !known; ++t)
+      known = races_.order().ordered(s.shared.order, t, access.at);
+    if (known) continue;
+    const CtaNumber& other = numbers_[access.at.cta];
+    left_too_early(
+        fmt::format("{} and {}, which exits",
+                    thread_text(*other.launch, other.linear, access.at.thread), block_of(cta)),
+        std::get<0>(key), access.kind);
+  }
+  s.remote.clear();
+}
+
+void CheckSession::left_too_early(const std::string& where, uint32_t site, AccessKind kind) {
+  if (!(options_.tools & (kRacecheck | kMemcheck))) return;
+  count("race-shared", Severity::error, site, ~0u, 1, [&](Finding& f) {
+    const char* verb = kind == AccessKind::read    ? "read"
+                       : kind == AccessKind::write ? "write"
+                                                   : "atomic access";
+    f.message = fmt::format(
+        "{} of the shared memory of another block of the cluster, which may have exited: nothing "
+        "orders it before that block's end",
+        verb);
+    f.advice =
+        "end the kernel with cluster.sync() (barrier.cluster.arrive and wait), so that every block "
+        "stays until the others are done with its shared memory";
+    f.where = where;
+    f.sites.push_back(place(site, verb));
+  });
 }
 
 uint32_t CheckSession::resolved_access(Resolved& r) {
@@ -73,7 +168,8 @@ uint32_t CheckSession::resolved_access(Resolved& r) {
   if ((options_.tools & kRacecheck) && r.space != AccessSpace::local) {
     racecheck(r);
     const bool copy = r.a.site.async && r.a.site.kind == emu::AccessKind::write;
-    if (r.space == AccessSpace::shared && (copy || r.cta->copies.any())) async_access(r);
+    if (r.space == AccessSpace::shared && (copy || r.owner->copies.any())) async_access(r);
+    if (r.owner != r.cta) note_remote(r);
   }
   if (options_.tools & kInitcheck) initcheck(r);
   return r.lanes;
@@ -147,7 +243,8 @@ uint32_t CheckSession::global_access(const emu::Access& a, uint32_t lanes,
       bind_filter(a.site);
       continue;
     }
-    Resolved r{a, AccessSpace::global, here, offsets, site.shadow, &state(a.cta)};
+    CtaState* const mine = &state(a.cta);
+    Resolved r{a, AccessSpace::global, here, offsets, site.shadow, mine, mine};
     kept |= resolved_access(r);
     left &= ~here;
   }

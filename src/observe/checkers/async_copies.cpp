@@ -12,12 +12,14 @@ using report::Finding;
 using report::Severity;
 
 void CheckSession::async_access(const Resolved& r) {
-  shadow::AsyncCopies& copies = r.cta->copies;
+  shadow::AsyncCopies& copies = r.owner->copies;
   const emu::AccessSite& site = r.a.site;
   const bool is_copy = site.async && site.kind == AccessKind::write;
   for (uint32_t left = r.lanes; left != 0; left &= left - 1) {
     const uint32_t lane = uint32_t(__builtin_ctz(left));
-    const uint32_t thread = r.a.warp.index * emu::kLanes + lane;
+    // Those of a cluster one after the other, by rank.
+    const uint32_t ranks = r.a.cta.rank * r.a.cta.threads,
+                   thread = ranks + r.a.warp.index * emu::kLanes + lane;
     const shadow::AsyncCopies::Copy* found = copies.find(r.address[lane], site.bytes);
     if (found != nullptr) {
       const shadow::AsyncCopies::Copy copy = *found;
@@ -37,8 +39,10 @@ void CheckSession::async_access(const Resolved& r) {
                     "cooperative_groups::wait)"
                   : "the thread that starts a copy waits for its group (cp.async.wait_group, "
                     "__pipeline_wait_prior); then __syncthreads() makes it known to the others";
-        f.where = fmt::format("{} and {}, shared address {:#x}", thread_text(r.a.cta, copy.thread),
-                              thread_text(r.a.cta, thread), r.address[lane]);
+        f.where = fmt::format("{} and {}, shared address {:#x}",
+                              thread_text(r.a.cta.cluster.cta(copy.thread / r.a.cta.threads),
+                                          copy.thread % r.a.cta.threads),
+                              thread_text(r.a.cta, thread - ranks), r.address[lane]);
         f.sites.push_back(place(copy.site, "asynchronous copy"));
         f.sites.push_back(place(site.site, is_copy                          ? "asynchronous copy"
                                            : site.kind == AccessKind::write ? "write"
@@ -52,12 +56,14 @@ void CheckSession::async_access(const Resolved& r) {
 
 void CheckSession::async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) {
   for (; lanes != 0; lanes &= lanes - 1)
-    state(cta).copies.commit(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
+    state(cta).copies.commit(cta.rank * cta.threads + warp.index * emu::kLanes +
+                             uint32_t(__builtin_ctz(lanes)));
 }
 
 void CheckSession::async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) {
   for (; lanes != 0; lanes &= lanes - 1)
-    state(cta).copies.wait(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)), keep);
+    state(cta).copies.wait(
+        cta.rank * cta.threads + warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)), keep);
 }
 
 }  // namespace tw::observe

@@ -92,8 +92,11 @@ void CheckSession::uninitialised(const Resolved& r, AccessSpace space, uint32_t 
             f.advice = "initialise it with cudaMemcpy, cudaMemset or a kernel before this one";
           } else if (space == AccessSpace::shared) {
             f.advice =
-                "a thread of the block has to write it, zero outside of the data, before the "
-                "barrier that precedes this read";
+                r.owner != r.cta
+                    ? "it is of another block of the cluster: a thread has to write it before the "
+                      "cluster.sync() or mbarrier that precedes this read"
+                    : "a thread of the block has to write it, zero outside of the data, before the "
+                      "barrier that precedes this read";
           } else {
             f.advice = "initialise the variable or every element of the array";
           }
@@ -170,7 +173,7 @@ void CheckSession::initcheck(Resolved& r) {
   shadow::WrittenView* written = nullptr;
   uint64_t stride = 0;  // local memory: bytes of a thread
   if (r.space == AccessSpace::shared)
-    written = &r.cta->shared.filter.written;
+    written = &r.owner->shared.filter.written;
   else if (is_local)
     written = &r.cta->local_written.view, stride = r.a.cta.local_bytes;
   else if (r.shadow->tracked)
@@ -219,7 +222,7 @@ void CheckSession::initcheck(Resolved& r) {
     if (bad != 0) uninitialised(r, r.space, site.site, bytes, bad, r.address);
   }
   if (site.kind != AccessKind::read) {
-    if (r.space == AccessSpace::shared) r.cta->passed.wrote();
+    if (r.space == AccessSpace::shared) r.owner->passed.wrote();
     if (written->left != 0)
       ranges([&](uint64_t at, uint64_t count) { set_written(*written, at, count); });
     if (stores_copies && is_local) store_copies(r, written, base);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "emu/memory.h"
+#include "emu/windows.h"
 #include "observe/checkers/session.h"
 
 namespace tw::observe {
@@ -70,7 +71,7 @@ uint32_t CheckSession::memcheck_narrow(Resolved& r) {
     if (r.address[l] + bytes <= limit && (r.address[l] & (bytes - 1)) == 0)
       good |= 1u << l;
     else
-      memcheck_lane(r.a, r.space, l, r.address[l]);
+      memcheck_lane(r.a, r.space, l, r.address[l] | r.high);
   }
   return good;
 }
@@ -117,6 +118,16 @@ void CheckSession::memcheck_lane(const emu::Access& a, AccessSpace space, uint32
   }
   if (space == AccessSpace::shared || space == AccessSpace::local) {
     const bool shared = space == AccessSpace::shared;
+    if (shared && address > emu::kOwnMask && a.cta.cluster.size() > 1) {
+      count("oob-shared", Severity::error, site, 2, 1, [&](Finding& f) {
+        f.message = fmt::format("{} of {} bytes of the shared memory of another block: {}",
+                                verb(a.site.kind), bytes, a.cta.cluster.why_not_shared(address));
+        f.advice =
+            "correct the index, or the rank: they begin at 0 and end below cluster.num_blocks()";
+        fill(f);
+      });
+      return;
+    }
     count(shared ? "oob-shared" : "oob-local", Severity::error, site, 0, 1, [&](Finding& f) {
       const uint64_t limit = shared ? a.cta.shared_bytes : a.cta.local_bytes;
       const int64_t past = int64_t(int32_t(uint32_t(address))) < 0

@@ -17,7 +17,7 @@ class CheckSession::Values final : public shadow::StoreValues {
   explicit Values(const Resolved& r) : r_(r) {}
   bool unchanged(uint32_t lane) const override {
     const emu::AccessSite& site = r_.a.site;
-    const uint64_t base = r_.space == AccessSpace::global ? r_.shadow->allocation.address : 0;
+    const uint64_t base = r_.space == AccessSpace::global ? r_.shadow->allocation.address : r_.high;
     const uint8_t* at =
         emu::lane_pointer(&r_.a.warp, r_.space, r_.address[lane] + base, site.bytes, lane);
     if (at == nullptr) return false;
@@ -47,7 +47,8 @@ void CheckSession::racecheck(Resolved& r) {
   shadow::WarpAccess w;
   w.warp = r.a.warp.index;
   w.lanes = r.lanes;
-  w.site = shared ? site.site : site.group;
+  const bool lines = !shared || r.owner->cluster != nullptr;
+  w.site = lines ? site.group : site.site;
   w.bytes = site.bytes;
   w.type = site.kind == AccessKind::read    ? shadow::AccessType::read
            : site.kind == AccessKind::write ? shadow::AccessType::write
@@ -59,7 +60,8 @@ void CheckSession::racecheck(Resolved& r) {
   if (site.kind == AccessKind::write) w.values = &values;
 
   shadow::CtaOrder& order = r.cta->shared.order;
-  w.objects = shared ? (uint64_t(order.cta()) << 32) | 1ull << 63 : r.shadow->allocation.address;
+  w.objects = shared ? (uint64_t(r.owner->shared.order.cta()) << 32) | 1ull << 63
+                     : r.shadow->allocation.address;
   if (w.strong) {
     const bool acquire = site.ordering == isa::kAcquire || site.ordering == isa::kAcqRel ||
                          site.ordering == isa::kSc;
@@ -80,7 +82,9 @@ void CheckSession::racecheck(Resolved& r) {
   }
   racing_ = &r;
   racing_shared_ = shared;
-  if (shared) {
+  if (shared && lines) {
+    races_.access_global(r.owner->lines, order, w);
+  } else if (shared) {
     races_.access_shared(r.cta->shared, w, &site.log);
   } else {
     if (r.shadow->lines.bytes() == 0) r.shadow->lines.reset(r.shadow->allocation.bytes);
@@ -135,10 +139,11 @@ void CheckSession::on_race(const shadow::Race& race) {
     };
     f.message =
         fmt::format("{}: two {} access the same {} memory without an order between them", hazard,
-                    kernels ? "kernels that run at the same time"
-                    : warp  ? "threads of a warp"
-                    : block ? "warps of a block"
-                            : "blocks",
+                    kernels  ? "kernels that run at the same time"
+                    : warp   ? "threads of a warp"
+                    : block  ? "warps of a block"
+                    : shared ? "blocks of a cluster"
+                             : "blocks",
                     shared ? "shared" : "global");
     if (race.unchanged) f.message += "; the write stores the value that is there already";
     if (by_cub) f.message += "; both are CUB's, which orders them by what is read";
@@ -169,6 +174,11 @@ void CheckSession::on_race(const shadow::Race& race) {
               : "put __syncwarp() between the two accesses: lanes of a warp do not run in lockstep";
     } else if (block) {
       f.advice = "put __syncthreads() between the two accesses";
+    } else if (shared) {
+      f.advice =
+          "put cluster.sync() between the two accesses (barrier.cluster.arrive and wait), or an "
+          "mbarrier "
+          "at which the one arrives, with mapa, and for which the other waits";
     } else {
       f.advice =
           "blocks are ordered by the end of the kernel, by grid.sync(), or by a flag released with "

@@ -136,16 +136,7 @@ void CheckSession::tell_progress() {
 // ---- launches ----
 
 uint8_t CheckSession::wanted(const emu::Launch& launch) {
-  const bool clusters = launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
-  if (clusters) {
-    Finding f;
-    f.kind = "incomplete-check";
-    f.severity = Severity::note;
-    f.message = "launches with clusters of several blocks are not checked yet";
-    f.kernel = emu::kernel_name(*launch.kernel);
-    add(std::move(f));
-  }
-  if (clusters || (options_.select && !options_.select(emu::kernel_name(*launch.kernel)))) {
+  if (options_.select && !options_.select(emu::kernel_name(*launch.kernel))) {
     std::lock_guard lock(mutex_);
     if (const auto operation = this_submission()) submitted_.erase(operation->number);
     ++summary_.unchecked_launches;
@@ -217,6 +208,21 @@ class CheckSession::Bound final : public emu::Observer {
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes) override {
     enter().fence(cta, warp, site, ordering, scope, lanes);
+  }
+  void cluster_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                      bool release) override {
+    enter().cluster_arrive(cta, warp, site, lanes, release);
+  }
+  void cluster_complete(emu::Cluster& cluster) override { enter().cluster_complete(cluster); }
+  void cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                    bool passed) override {
+    enter().cluster_wait(cta, warp, site, lanes, passed);
+  }
+  void wgmma_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
+    enter().wgmma_group(cta, warp, lanes, false);
+  }
+  void wgmma_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
+    enter().wgmma_group(cta, warp, lanes, true);
   }
   void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
     enter().async_commit(cta, warp, lanes);
@@ -331,6 +337,10 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
     if (options_.tools & kRacecheck) races_.barrier_all(c->second->shared);
     c = ctas_.erase(c);
   }
+  std::erase_if(clusters_, [&](const auto& c) {
+    return std::none_of(ctas_.begin(), ctas_.end(),
+                        [&](const auto& s) { return s.second->cluster == c.second.get(); });
+  });
   if (races_.left_out()) cut_short();
   running_.erase(it);
   last_cta_ = nullptr;
@@ -385,9 +395,22 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   filter.ranges = now_->ranges.data();
   filter.row_ranges = now_->row_ranges.data();
   s->carried.clear();
+  s->cluster = nullptr;
+  s->remote.clear();
+  if (cta.cluster.size() > 1) {
+    std::unique_ptr<ClusterState>& c = clusters_[&cta.cluster];
+    if (!c) c = std::make_unique<ClusterState>();
+    if (c->number != cta.cluster.number()) {
+      *c = {};
+      c->number = cta.cluster.number();
+    }
+    s->cluster = c.get();
+    filter.open = false;
+    if (options_.tools & kRacecheck) s->lines.reset(bytes);
+  }
   s->waiting.assign(cta.warps.size(), {});
   if (cta.program.async_copies)
-    s->copies.reset(cta.shared_bytes, cta.threads);
+    s->copies.reset(cta.shared_bytes, cta.threads * cta.cluster.size());
   else if (s->copies.any())
     s->copies.clear();
   for (BarrierPhase& b : s->barriers) b = {};
@@ -395,6 +418,7 @@ void CheckSession::cta_begin(emu::Cta& cta) {
 }
 
 void CheckSession::cta_end(emu::Cta& cta) {
+  if (options_.tools & kRacecheck) check_remote(cta);
   if (options_.tools & kRacecheck) races_.barrier_all(state(cta).shared);
 }
 

@@ -22,10 +22,11 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "emu/cta.h"
+#include "emu/cluster.h"
 #include "emu/observer.h"
 #include "observe/checkers/host_stack.h"
 #include "observe/checkers/shared_arrays.h"
@@ -130,6 +131,10 @@ class CheckSession final : public emu::ObserverSource {
                uint32_t lanes, const uint8_t* source);
   void mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site, emu::MbarrierAction action,
                 uint32_t lanes, const uint32_t* offset);
+  void cluster_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool release);
+  void cluster_complete(emu::Cluster& cluster);
+  void cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool passed);
+  void wgmma_group(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, bool waits);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
   void invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lane, uint64_t address);
@@ -187,8 +192,25 @@ class CheckSession final : public emu::ObserverSource {
     uint8_t bytes[emu::kLanes] = {};  // a bit each
     uint64_t from[emu::kLanes] = {};  // address
   };
+  // What the CTAs of a cluster have in common. `arriving`, `passed`: handed over at its barrier, in this
+  // phase and in the last complete one.
+  struct ClusterState {
+    uint64_t number = ~0ull;
+    shadow::View arriving, passed;
+    std::unordered_map<uint64_t, shadow::View> mbarriers;  // by rank and offset
+  };
+  // The last access of a warp of another CTA at a site.
+  struct RemoteAccess {
+    shadow::Moment at;
+    emu::AccessKind kind = emu::AccessKind::read;
+  };
   struct CtaState {
     shadow::Races::Shared shared;
+    // In a cluster of several CTAs; shared memory then has lines, as global memory does.
+    ClusterState* cluster = nullptr;
+    shadow::Lines lines;
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, RemoteAccess>
+        remote;                                              // by site, CTA and warp
     std::unordered_map<uint64_t, CarriedUnwritten> carried;  // by warp and Program::copied
     shadow::PassedReads passed;
     shadow::AsyncCopies copies;
@@ -257,6 +279,8 @@ class CheckSession final : public emu::ObserverSource {
     const uint64_t* address;  // offsets into the memory of the CTA, the thread, or the allocation
     Shadow* shadow;           // global: all of `lanes` lie in it
     CtaState* cta;
+    CtaState* owner;    // of the shared memory
+    uint32_t high = 0;  // what the address of another CTA's has above the offset
   };
 
   CtaState& state(emu::Cta& cta) {
@@ -264,6 +288,11 @@ class CheckSession final : public emu::ObserverSource {
     return *last_state_;
   }
   uint32_t resolved_access(Resolved& r);
+  // Lanes that access shared memory where a cluster has several CTAs.
+  uint32_t cluster_access(const emu::Access& a, uint32_t lanes, const uint64_t* address);
+  void note_remote(const Resolved& r);
+  void left_too_early(const std::string& where, uint32_t site, emu::AccessKind kind);
+  void check_remote(emu::Cta& cta);  // at its end
   void bind_filter(const emu::AccessSite& site);
   uint32_t global_access(const emu::Access& a, uint32_t lanes, const uint64_t* address);
   // By cudaMalloc and the like; variables, the device heap and the engine's own have a name.
@@ -331,6 +360,7 @@ class CheckSession final : public emu::ObserverSource {
   mutable std::recursive_mutex mutex_;  // host-side events against launches
   shadow::Races races_;
   std::unordered_map<const emu::Cta*, std::unique_ptr<CtaState>> ctas_;
+  std::unordered_map<emu::Cluster*, std::unique_ptr<ClusterState>> clusters_;
   const emu::Cta* last_cta_ = nullptr;  // of `state`
   CtaState* last_state_ = nullptr;
   std::map<uint64_t, std::unique_ptr<Shadow>> shadows_;  // by address

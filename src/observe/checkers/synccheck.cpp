@@ -2,6 +2,7 @@
 // fences.
 #include <fmt/format.h>
 
+#include "emu/windows.h"
 #include "observe/checkers/session.h"
 
 namespace tw::observe {
@@ -251,24 +252,37 @@ void CheckSession::shuffle(emu::Cta& cta, emu::Warp& warp, uint32_t site, const 
 
 // The arrivals of a phase release what came before them, a test that finds it over acquires it.
 // Misuse is the engine's to find: it faults (kernel_fault).
-void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::MbarrierAction action,
-                            uint32_t lanes, const uint32_t* offset) {
+void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
+                            emu::MbarrierAction action, uint32_t lanes, const uint32_t* offset) {
   if (!(options_.tools & kRacecheck)) return;
   const bool copies = action == emu::MbarrierAction::copies,
              bulk = action == emu::MbarrierAction::bulk;
   const bool arrive = copies || bulk || action == emu::MbarrierAction::arrive;
   if (!arrive && action != emu::MbarrierAction::passed) return;
   CtaState& s = state(cta);
+  emu::Cluster& cluster = cta.cluster;
+  const auto rank_of = [&](uint32_t address) {
+    return address <= emu::kOwnMask ? cta.rank : (address >> emu::kRankShift) - 1;
+  };
+  // Whose object it is; nullptr: nobody's, and the engine faults.
+  const auto owner_of = [&](uint32_t address) -> CtaState* {
+    if (rank_of(address) == cta.rank) return &s;
+    if (rank_of(address) >= cluster.size() || cluster.cta(rank_of(address)).live == 0)
+      return nullptr;
+    return &state(cluster.cta(rank_of(address)));
+  };
   if (copies || bulk)
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
-      const uint32_t lane = uint32_t(__builtin_ctz(left));
-      const uint32_t thread = warp.index * emu::kLanes + lane;
+      const uint32_t lane = uint32_t(__builtin_ctz(left)), at = offset[lane] & emu::kOwnMask;
+      const uint32_t thread = cta.rank * cta.threads + warp.index * emu::kLanes + lane;
+      CtaState* const owner = owner_of(offset[lane]);
+      if (owner == nullptr) continue;
       if (bulk)
-        s.copies.tie_bulk(thread, offset[lane]);
+        owner->copies.tie_bulk(thread, at);
       else
-        s.copies.tie(thread, offset[lane]);
+        owner->copies.tie(thread, at);
     }
-  races_.settle(s.shared);
+  if (s.cluster == nullptr) races_.settle(s.shared);
   shadow::CtaOrder& order = s.shared.order;
   // Lanes by object; nearly always one.
   for (uint32_t left = lanes; left != 0;) {
@@ -276,12 +290,81 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t, emu::Mbarr
     uint32_t same = 0;
     for (uint32_t rest = left; rest != 0; rest &= rest - 1)
       if (offset[__builtin_ctz(rest)] == object) same |= rest & -rest;
-    if (arrive)
-      order.mbarrier_arrive(object, warp.index, same);
-    else
-      order.mbarrier_passed(object, warp.index, same), s.copies.passed(object);
     left &= ~same;
+    CtaState* const owner = owner_of(object);
+    if (owner == nullptr) continue;
+    if (!arrive) owner->copies.passed(object & emu::kOwnMask);
+    if (s.cluster != nullptr) {
+      const uint64_t key = uint64_t(rank_of(object)) << 32 | (object & emu::kOwnMask);
+      if (arrive) {
+        shadow::CtaOrder::merge(s.cluster->mbarriers[key], order.hand_over(warp.index, same));
+        if (owner != &s)
+          owner->remote[{site, order.cta(), warp.index}] = {
+              order.now(warp.index * emu::kLanes + uint32_t(__builtin_ctz(same))),
+              emu::AccessKind::atomic};
+      } else if (const auto it = s.cluster->mbarriers.find(key); it != s.cluster->mbarriers.end()) {
+        races_.order().receive(order, warp.index, same, it->second);
+      }
+    } else if (arrive) {
+      order.mbarrier_arrive(object, warp.index, same);
+    } else {
+      order.mbarrier_passed(object, warp.index, same);
+    }
   }
+}
+
+// ---- clusters ----
+
+// The barrier of a cluster of one CTA, among the CTA's mbarriers: no offset of one.
+constexpr uint32_t kOwnCluster = 0x80000000;
+
+void CheckSession::cluster_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                                  bool release) {
+  leaves_others_waiting(cta, warp, site, lanes, "arrive at the cluster's barrier");
+  if (!(options_.tools & kRacecheck)) return;
+  CtaState& s = state(cta);
+  if (s.cluster != nullptr) {
+    shadow::CtaOrder::merge(s.cluster->arriving,
+                            s.shared.order.hand_over(warp.index, lanes, !release));
+  } else {
+    races_.settle(s.shared);
+    s.shared.order.mbarrier_arrive(kOwnCluster, warp.index, lanes);
+  }
+}
+
+void CheckSession::cluster_complete(emu::Cluster& cluster) {
+  CtaState& s = state(cluster.cta(0));
+  if (s.cluster == nullptr) return;
+  s.cluster->passed = std::move(s.cluster->arriving);
+  s.cluster->arriving = {};
+}
+
+void CheckSession::cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                                bool passed) {
+  if (!passed) {
+    leaves_others_waiting(cta, warp, site, lanes, "wait at the cluster's barrier");
+    return;
+  }
+  if (!(options_.tools & kRacecheck)) return;
+  CtaState& s = state(cta);
+  if (s.cluster != nullptr) {
+    races_.order().receive(s.shared.order, warp.index, lanes, s.cluster->passed);
+  } else {
+    races_.settle(s.shared);
+    s.shared.order.mbarrier_passed(kOwnCluster, warp.index, lanes);
+  }
+}
+
+// A group is complete when the whole warpgroup has done its part.
+void CheckSession::wgmma_group(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, bool waits) {
+  if (!(options_.tools & kRacecheck)) return;
+  CtaState& s = state(cta);
+  if (s.cluster == nullptr) races_.settle(s.shared);
+  const uint32_t group = ~(warp.index / 4);  // no offset of an mbarrier
+  if (waits)
+    s.shared.order.mbarrier_passed(group, warp.index, lanes);
+  else
+    s.shared.order.mbarrier_arrive(group, warp.index, lanes);
 }
 
 void CheckSession::fence(emu::Cta& cta, emu::Warp& warp, uint32_t, uint8_t, uint8_t scope,

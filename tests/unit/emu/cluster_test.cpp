@@ -120,6 +120,28 @@ TEST(Cluster, ABarrierThatOneNeverReachesIsADeadlock) {
   EXPECT_NE(o.fault.message.find("bar.sync"), std::string::npos) << o.fault.message;
 }
 
+TEST(Cluster, AWaitForAnArrivalThatNobodyIsLeftToMakeIsADeadlock) {
+  for (const uint32_t cluster : {1u, 2u}) {
+    const Outcome o = run(R"(
+    .shared .align 8 .b64 bar;
+    .reg .u32 %b;
+    mov.u32 %b, bar;
+    setp.eq.u32 %p0, %t, 0;
+    @%p0 mbarrier.init.shared::cta.b64 [%b], 33;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    mbarrier.arrive.shared::cta.b64 _, [%b];
+  again:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%b], 0;
+    @!%p1 bra again;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;)",
+                          2, cluster);
+    EXPECT_EQ(o.fault.kind, FaultKind::deadlock);
+    EXPECT_NE(o.fault.message.find("mbarrier.try_wait"), std::string::npos) << o.fault.message;
+  }
+}
+
 TEST(Cluster, ExitedThreadsAreNotWaitedFor) {
   const Outcome o = run(std::string(R"(
     mov.u32 %r, %cluster_ctarank;

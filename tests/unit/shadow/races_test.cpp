@@ -39,6 +39,91 @@ class RacesTest : public testing::Test {
   }
 };
 
+// Shared memory of the CTAs of a cluster, as lines.
+class ClusterRaces : public RacesTest {
+ protected:
+  ClusterRaces() {
+    for (uint32_t c = 0; c < 2; ++c) {
+      ctas[c].begin(c, 64);
+      lines[c].reset(256);
+    }
+  }
+  // A thread of CTA `c` accesses the memory of CTA `of`.
+  void go(uint32_t c, uint32_t thread, AccessType type, uint32_t of, uint64_t offset,
+          uint32_t site) {
+    uint64_t offsets[32];
+    races.access_global(lines[of], ctas[c], one(thread, type, offsets, offset, site));
+  }
+  void arrive(uint32_t c, View& at, bool fenced = false) {
+    for (uint32_t warp = 0; warp < 2; ++warp)
+      CtaOrder::merge(at, ctas[c].hand_over(warp, ~0u, fenced));
+  }
+  void pass(uint32_t c, const View& from) {
+    for (uint32_t warp = 0; warp < 2; ++warp) races.order().receive(ctas[c], warp, ~0u, from);
+  }
+  CtaOrder ctas[2];
+  Lines lines[2];
+};
+
+TEST_F(ClusterRaces, ABarrierOfTheClusterOrdersItsBlocks) {
+  go(0, 3, AccessType::write, 0, 0, 1);
+  go(1, 40, AccessType::read, 0, 0, 2);
+  EXPECT_THAT(found, ElementsAre("W1R2"));
+  found.clear();
+  go(0, 3, AccessType::write, 0, 128, 1);
+  View barrier;
+  arrive(0, barrier), arrive(1, barrier);
+  pass(0, barrier), pass(1, barrier);
+  go(1, 40, AccessType::read, 0, 128, 2);
+  go(0, 40, AccessType::read, 0, 128, 3);  // and the threads of one block
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(ClusterRaces, WhatComesAfterTheArrivalIsNotHandedOver) {
+  View barrier;
+  arrive(0, barrier);
+  go(0, 3, AccessType::write, 0, 0, 1);
+  arrive(1, barrier);
+  pass(1, barrier);
+  go(1, 40, AccessType::read, 0, 0, 2);
+  EXPECT_THAT(found, ElementsAre("W1R2"));
+}
+
+TEST_F(ClusterRaces, ArrivalsHandOverEarlierEpochsOfTheWholeBlock) {
+  go(0, 40, AccessType::write, 1, 0, 1);
+  ctas[0].barrier_all();
+  View mbarrier = ctas[0].hand_over(0, 1);  // one thread
+  go(0, 41, AccessType::write, 1, 128, 2);  // after the barrier, by another warp
+  races.order().receive(ctas[1], 1, 1, mbarrier);
+  go(1, 32, AccessType::read, 1, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+  go(1, 32, AccessType::read, 1, 128, 4);
+  EXPECT_THAT(found, ElementsAre("W2R4"));
+}
+
+TEST_F(ClusterRaces, ARelaxedArrivalHandsOverWhatLiesBeforeAFence) {
+  go(0, 3, AccessType::write, 0, 0, 1);
+  races.order().fence(ctas[0], 0, ~0u, true);
+  go(0, 3, AccessType::write, 0, 128, 2);
+  View barrier;
+  arrive(0, barrier, true);
+  pass(1, barrier);
+  go(1, 40, AccessType::read, 0, 0, 3);
+  EXPECT_THAT(found, IsEmpty());
+  go(1, 40, AccessType::read, 0, 128, 4);
+  EXPECT_THAT(found, ElementsAre("W2R4"));
+}
+
+TEST_F(ClusterRaces, WhatIsKnownIsHandedOn) {
+  go(0, 3, AccessType::write, 0, 0, 1);
+  races.order().receive(ctas[1], 0, 1, ctas[0].hand_over(0, ~0u));
+  ctas[1].barrier_all();  // thread 0 knows it; then all do
+  View back = ctas[1].hand_over(1, ~0u);
+  races.order().receive(ctas[0], 1, ~0u, back);
+  go(0, 40, AccessType::read, 0, 0, 2);
+  EXPECT_THAT(found, IsEmpty());
+}
+
 class SharedRaces : public RacesTest {
  protected:
   SharedRaces() { races.shared_begin(s, 0, 128, 256); }
