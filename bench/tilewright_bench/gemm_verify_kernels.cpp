@@ -20,7 +20,8 @@ void verify_narrow(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
     for (int k_cluster : {1, 2, 3, 8}) {
       for (int ragged = 0; ragged < 2; ++ragged) {
         if (small && (!ragged || k_cluster % 2 == 0)) continue;
-        const int wide_rows = k_cluster == 1 || ragged ? kernel.bm : (k_cluster == 2 ? 72 : 112);
+        const bool all_rows = small ? k_cluster == 1 : k_cluster == 1 || ragged;
+        const int wide_rows = all_rows ? kernel.bm : (k_cluster == 2 ? 72 : 112);
         const int bytes = tw::gemm::element_bytes(kernel.element_a);
         const int64_t unit = 16 / bytes, wide = kernel.a_mn ? 208 : 203;
         const int64_t narrow = kernel.bn - (ragged == 0 ? 0 : (kernel.b_mn ? unit : 3));
@@ -179,7 +180,8 @@ void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster
   const int64_t k_band = tw::model::kRepackBand * 128 / bytes;
   for (int which = 1; which < 4; ++which) {  // of A and B, those that are moved
     for (int bands_ahead : {1, 2}) {
-      if (small && (which != 3 || bands_ahead != 1 || cluster != 1)) continue;
+      // Both ways to store D; with pairs of CTAs one.
+      if (small && (which != 3 || (cluster == 2 && bands_ahead == 2))) continue;
       Shape s;
       s.m = small ? 389 : 1163;
       s.n = small ? 523 : 1301;
@@ -189,7 +191,7 @@ void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster
                  : kernel.element_a == tw::gemm::Element::kTf32 ? Type::kF32
                  : kernel.element_a == tw::gemm::Element::kF16  ? Type::kF16
                                                                 : Type::kBf16;
-      if (bands_ahead == 2) s.n = 1304;  // D by bulk copies
+      if (bands_ahead == 2) s.n = small ? 520 : 1304;  // D by bulk copies
       s.transpose_a = kernel.a_mn;
       s.transpose_b = !kernel.b_mn;
       s.offset = bands_ahead;
@@ -294,11 +296,10 @@ void verify_tiles(Log& log, const Options& options, bool small) {
       verify_narrow(log, kernel, small);
       continue;
     }
-    if (kernel.bm == 128) {
+    if (kernel.repack_threads > 0) {
       for (int cluster : {1, 2}) {
-        for (const bool native : {true, false}) {
-          if (native || !kernel.ping_pong) verify_repacking(log, kernel, cluster, native, small);
-        }
+        for (const bool native : {true, false})
+          verify_repacking(log, kernel, cluster, native, small);
       }
     }
     // Negative: that many CTAs share a tile's K. From kSharesA on: they share A, not B.

@@ -41,6 +41,12 @@ constexpr bool has_gemm_tile(GemmTile t, int element_bytes, bool b_mn) {
     return !t.ping_pong && ((t.bn % 32 == 0 && t.bn <= 128) || (t.bm == 128 && t.bn == 192));
   return true;
 }
+// Which of them have kernels that repack operands while they run: those that large products take.
+// (Ping-pong does not: when two warps moved, 8191 cubed took as long in 128x176 as in 128x256.)
+constexpr bool repacks(GemmTile t, int element_bytes) {
+  if (t.bm != 128 || t.ping_pong) return false;
+  return element_bytes == 1 ? t.bn == 128 || t.bn == 192 : t.bn == 256;
+}
 // Narrow side of the kernels for products with one narrow side.
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;

@@ -60,20 +60,21 @@ double cluster_read_us(const GemmMachine& machine, const GemmCandidate& c) {
   return 4e-3 * c.bm * c.bn * (c.k_cluster - 1) / (c.k_cluster * machine.cluster_read_gb_s);
 }
 
-// Operands whose lines are only copied to another pitch, which a product's idle warps can do.
+// Operands whose lines are only copied to another pitch, which a product can do while it runs.
 bool moves_a(const GemmProblem& p) { return p.repack_a && !p.transpose_a; }
 bool moves_b(const GemmProblem& p) { return p.repack_b && !p.transpose_b; }
 
 // Whether operands are repacked while the product runs, and how much of them before (repack_order.h):
-// what the idle warps would not have moved when tiles want it. `slots`: clusters at once;
+// what its moving warps would not have brought when tiles want it. `slots`: clusters at once;
 // c->raster_group is known.
 void plan_repack(const GemmProblem& p, const GemmMachine& machine, int64_t slots,
                  GemmCandidate* c) {
-  if (p.batches > 1 || c->splits > 1 || c->k_cluster > 1 || c->shares_a || c->bm != 128 ||
-      !(moves_a(p) || moves_b(p)) || c->mainloop_us < machine.meanwhile_least_us) {
+  if (p.batches > 1 || c->splits > 1 || c->k_cluster > 1 || c->shares_a ||
+      !repacks({c->bm, c->bn, c->resident, c->ping_pong}, p.element_bytes) ||
+      !(moves_a(p) || moves_b(p)) ||
+      c->mainloop_us < machine.meanwhile_least_us * (p.element_bytes == 1 ? 2 : 1)) {
     return;
   }
-  if (c->bn % 16 != 0) return;  // 128x168: never run so
   const int64_t unit_rows = int64_t{c->bm} * c->cluster;
   const int64_t units_m = div_up(p.m, unit_rows), units_n = div_up(p.n, c->bn);
   const int64_t rows = std::min<int64_t>(c->raster_group, units_m);
@@ -137,10 +138,11 @@ void add_memory_terms(const GemmProblem& p, const GemmMachine& machine, double r
       const auto first_lines = static_cast<double>((moves_a(p) ? c->first_rows : 0) +
                                                    (moves_b(p) ? c->first_columns : 0));
       const double first = std::min(moved, first_lines * c->k_bands_ahead * kRepackBand * 128);
+      const double cost = c->cluster > 1 ? machine.meanwhile_cost_pairs : machine.meanwhile_cost;
       const double meanwhile_us =
           machine.repack_us + c->repack_wait_us +
-          copy_us * (first + machine.meanwhile_cost * (moved - first) +
-                     (p.transpose_a ? a_bytes : 0) + (p.transpose_b ? b_bytes : 0));
+          copy_us * (first + cost * (moved - first) + (p.transpose_a ? a_bytes : 0) +
+                     (p.transpose_b ? b_bytes : 0));
       if (meanwhile_us < c->repack_us) {
         c->repack_us = meanwhile_us;
       } else {
@@ -285,10 +287,12 @@ template <class Visit>
 void for_each_narrow(const GemmProblem& p, const GemmMachine& machine, Visit visit) {
   if (p.cuda_cores || lacks_room(p) || p.batches > 65535) return;
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
+  // A cluster finds few idle SMs side by side (4097 cubed: 207 us, with K over two CTAs 214).
+  const int most_ranks = p.on_idle_sms ? 1 : kMostKCluster;
   for (const bool turned : {true, false}) {
     if ((turned ? p.m : p.n) > kNarrowWidths[2]) continue;
     const int64_t tiles = div_up(turned ? p.n : p.m, kNarrowWide) * p.batches;
-    for (int k_cluster = 1; k_cluster <= kMostKCluster; ++k_cluster) {
+    for (int k_cluster = 1; k_cluster <= most_ranks; ++k_cluster) {
       if (k_cluster > 1 &&
           (tiles > cluster_slots(machine, kNarrowResident, k_cluster) || blocks < 4 * k_cluster)) {
         break;
@@ -594,15 +598,13 @@ GemmCandidate predict_gather(const GemmProblem& p, const GemmMachine& machine, i
 GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int max_splits) {
   GemmCandidate best;
   best.total_us = 1e300;
-  for_each_tile(p, [&](GemmTile tile) {
-    for_each_candidate(p, machine, tile, max_splits, [&](const GemmCandidate& c) {
-      if (c.total_us < best.total_us) best = c;
-    });
-  });
   auto consider = [&](const GemmCandidate& c) {
     if (c.total_us < best.total_us) best = c;
   };
   for_each_narrow(p, machine, consider);
+  if (p.on_idle_sms) return best;  // others would wait for the end of the product ahead
+  for_each_tile(p,
+                [&](GemmTile tile) { for_each_candidate(p, machine, tile, max_splits, consider); });
   for_each_gather(p, machine, max_splits, consider);
   for_each_fma_tma(p, machine, consider);
   for_each_sgemm_narrow(p, machine, consider);
@@ -619,15 +621,22 @@ int most_splits(const GemmProblem& p, int64_t workspace_bytes) {
 
 namespace {
 
+constexpr double kLeastIdleSms = 4;  // fewer do not help the edges
+
+// SMs without a tile in the last wave.
+double idle_sms(const GemmMachine& machine, const GemmCandidate& c) {
+  return (1 - c.last_wave_fill) * machine.sm_count;
+}
+
 // What the edges take behind the main part. Where that repacks, narrow kernels start as its last wave
 // leaves SMs idle, and are done before it ends if they fit there.
 double edges_us(const GemmProblem& p, const GemmMachine& machine, const GemmPlan& plan) {
   const GemmCandidate& main = plan.main;
-  const double idle = (1 - main.last_wave_fill) * machine.sm_count;
+  const double idle = idle_sms(machine, main);
   double behind = 0, within = 0;
   for (const GemmCandidate* edge : {&plan.rows, &plan.columns}) {
     if (edge->bm == 0) continue;
-    if (main.k_bands_ahead == 0 || edge->kernel != GemmKernel::kNarrow || idle < 1) {
+    if (main.k_bands_ahead == 0 || edge->kernel != GemmKernel::kNarrow || idle < kLeastIdleSms) {
       behind += edge->total_us;
       continue;
     }
@@ -673,6 +682,8 @@ GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_spl
     GemmProblem edge = p;
     edge.may_move = false;
     edge.transpose_a = edge.transpose_b = false;
+    edge.on_idle_sms =
+        other.main.k_bands_ahead > 0 && idle_sms(machine, other.main) >= kLeastIdleSms;
     if (needs_repack(other.main)) {
       edge.repack_a = edge.repack_b = false;
       if (p.cuda_cores) edge.a_mn = edge.b_mn = true;

@@ -78,12 +78,12 @@ struct GemmMachine {
   double repack_us = 3.3;     // the kernel that repacks
   double repack_line_us = 5e-4;      // each line of a repacked operand
   double fma_narrow_round_us = 1.0;  // sgemm_narrow.cu: 64 k of a CTA
-  // Repacking while the product runs: bytes read a ns that its idle warps reach, and what share of a
-  // copy's time the product takes longer.
-  double meanwhile_gb_s = 400, meanwhile_cost = 0.15;
-  // The least mainloop for which that was faster (2047 cubed in bf16 and tf32, 4095 cubed in e4m3: not).
-  double meanwhile_least_us = 150;
-  double edges_tail_us = 1.5;  // edges that ran in the last wave of the main part
+  // Repacking while the product runs: bytes read a ns that the warps for it reach, and what share of a
+  // copy's time the product takes longer, with pairs of CTAs that share B and without.
+  double meanwhile_gb_s = 700, meanwhile_cost_pairs = 0.3, meanwhile_cost = 0.45;
+  // The least mainloop for which that was faster (2047 cubed in bf16: not), twice as long in fp8.
+  double meanwhile_least_us = 80;
+  double edges_tail_us = 6;  // edges that ran in the last wave of the main part
   double gather_launch_us = 2.4;
   // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
   double gather_block_us = 0.5, gather_warpgroup_us = 0.45;
@@ -100,6 +100,7 @@ struct GemmProblem {
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
   bool may_move = true;  // the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
+  bool on_idle_sms = false;  // it gets SMs that the last wave of another product leaves idle
   bool operator==(const GemmProblem&) const = default;
 };
 

@@ -87,21 +87,21 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
 
 // Moves the parts that come before the product, a few lines a warp so that all of them are in flight
 // at once, and sets the counters: whatever the workspace held, the product finds what is there.
+template <int kElement>
 __global__ void __launch_bounds__(256) repack_ahead(const __grid_constant__ RepackOrder o) {
+  using Mover = LineMover<kElement, LineMover<kElement, 1>::kGroup>;
   gpu::wait_for_kernels_ahead();
   gpu::let_kernels_behind_start();
-  constexpr int kPieces = kPartLines / kLinesInFlight;
   const int step = static_cast<int>(gridDim.x) * 8;
   for (int i = static_cast<int>(blockIdx.x) * 8 + (static_cast<int>(threadIdx.x) >> 5);
-       i < o.ahead * kPieces; i += step) {
-    const RepackPart part = part_at(o, i / kPieces);
+       i < o.ahead * Mover::kGroups; i += step) {
+    const RepackPart part = part_at(o, i / Mover::kGroups);
     const RepackOperand& x = part.of_b ? o.b : o.a;
     const PartPlace place = place_of(x, part);
-    LineMover lines(x, place.line + i % kPieces * kLinesInFlight, kLinesInFlight, place.byte,
-                    static_cast<int>(threadIdx.x) & 31);
-    if (!lines.more()) continue;
-    lines.load();
-    lines.store();
+    if (place.line >= x.lines) continue;
+    Mover lines(x, place, i % Mover::kGroups, 1, static_cast<int>(threadIdx.x) & 31);
+    lines.start();
+    lines.finish();
   }
   const int thread = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
   if (thread == 0) *o.next = *o.done = o.ahead;
@@ -271,9 +271,15 @@ cudaError_t launch_repack(const RepackJob* job, int jobs, int batches, int eleme
 }
 
 cudaError_t launch_repack_ahead(const RepackOrder& order, int sm_count, cudaStream_t stream) {
-  const dim3 grid(blocks_for(int64_t{order.ahead} * kPartLines / kLinesInFlight, 8, sm_count));
-  void* arguments[] = {const_cast<RepackOrder*>(&order)};
-  return launch_behind(reinterpret_cast<const void*>(&repack_ahead), grid, arguments, stream);
+  auto launch = [&]<int kElement>() {
+    const int64_t pieces = int64_t{order.ahead} * LineMover<kElement, 1>::kGroups;
+    void* arguments[] = {const_cast<RepackOrder*>(&order)};
+    return launch_behind(reinterpret_cast<const void*>(&repack_ahead<kElement>),
+                         dim3(blocks_for(pieces, 8, sm_count)), arguments, stream);
+  };
+  return order.element_bytes == 1   ? launch.operator()<1>()
+         : order.element_bytes == 2 ? launch.operator()<2>()
+                                    : launch.operator()<4>();
 }
 
 cudaError_t launch_reduce(const ReduceJob& job, int sm_count, cudaStream_t stream) {

@@ -140,7 +140,8 @@ RepackOperand operand_of(const Matrix& from, const Matrix& to, int64_t mn, int64
   x.lines = static_cast<int>(from.mn_major ? k : mn);
   x.bands = static_cast<int>(div_up(mn, band));
   x.group = static_cast<int>(div_up(together, band));
-  x.parts = static_cast<int>(from.mn_major ? model::kRepackBand * 128 / bytes : band) / kPartLines;
+  const int64_t lines = from.mn_major ? model::kRepackBand * 128 / bytes : band;  // of a cell
+  x.parts = static_cast<int>(lines) / kBlockLines * kPartsOfBlock;
   x.mn_major = from.mn_major;
   return x;
 }
@@ -163,6 +164,7 @@ RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k
   if (product.k_bands_ahead == 0) return order;
   order.a = operand_of(moved.from_a, moved.a, m, k, bytes, product.first_rows);
   order.b = operand_of(moved.from_b, moved.b, n, k, bytes, product.first_columns);
+  order.element_bytes = bytes;
   order.k_bands = static_cast<int>(k_bands_of(k, bytes));
   order.next = static_cast<int*>(counters);
   order.done = order.next + kCounterPitch;

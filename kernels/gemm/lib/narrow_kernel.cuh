@@ -223,7 +223,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
     }
   }
   if (ranks > 1) cluster_sync_relaxed();  // no CTA leaves while its peers may read from it
-  if (p.after != nullptr) wait_for_kernels_ahead();  // whoever waits for this kernel waits for both
+  // Whoever waits for this kernel waits for the one ahead, too. One CTA sees to that: others would
+  // keep the rest of the grid from the SMs that the last wave of the kernel ahead leaves idle.
+  if (p.after != nullptr && blockIdx.x + 1 == gridDim.x) wait_for_kernels_ahead();
 }
 
 }  // namespace tw::gemm

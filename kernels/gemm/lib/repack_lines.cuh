@@ -12,98 +12,128 @@
 
 namespace tw::gemm {
 
-// Lines that a warp moves at once, kPartBytes of each.
-constexpr int kLinesInFlight = 4;
-
-// A warp's walk over some lines of a part: load() brings kLinesInFlight of them into registers, store()
-// writes them, and both go on to the next. Few warps move much, so what they compute counts: pointers
-// are advanced, chunks past the end are the last one once more instead of guarded.
-class LineMover {
+// Walks the lines of a part. Lines kStride apart start at the same offset from the 16-byte grid, so
+// that a warp takes one branch for all of them; it moves group after group of such lines. kRing lines
+// are in flight: where one is stored, the next is loaded. Few warps move much, so what they compute
+// counts: each lane loads what it lacks from its neighbour's chunk itself (the L1 cache has it), and
+// chunks past the end are the last one once more instead of guarded.
+template <int kElement, int kRing> class LineMover {
  public:
-  // From line `line` on, `most` of them as far as they exist; from byte `from` on.
-  __device__ __forceinline__ LineMover(const RepackOperand& x, int line, int most, int64_t from,
-                                       int lane)
+  static constexpr int kStride = kElement == 1 ? 16 : 8;
+  static constexpr int kGroup = kBlockLines / kStride;
+  static constexpr int kGroups = kStride / kPartsOfBlock;  // of a part
+  static_assert(kRing <= kGroup && kGroup % kRing == 0, "a line's place is known at compile time");
+
+  // Groups `group`.. of the part at `place`, `groups` of them, as far as their lines exist.
+  __device__ __forceinline__ LineMover(const RepackOperand& x, const PartPlace& place, int group,
+                                       int groups, int lane)
       : lane_(lane), source_pitch_(x.source_pitch), target_pitch_(x.destination_pitch) {
-    source_ = x.source + line * source_pitch_ + from;
-    target_ = x.destination + line * target_pitch_ + from + lane * 16;
-    left_ = min(most, x.lines - line);
-    const int64_t rest = x.length - from;
-    bytes_ = static_cast<int>(rest < kPartBytes ? rest : kPartBytes);
+    const int lines = min(kBlockLines, x.lines - place.line);
+    last_line_ = lines - 1;
+    group_ = place.quarter * kGroups + group;
+    end_ = min(group_ + groups, lines);
+    const int64_t line = place.line + min(group_, last_line_);
+    source_ = x.source + line * source_pitch_ + place.byte;
+    target_ = x.destination + line * target_pitch_ + place.byte + lane * 16;
+    const int64_t rest = x.length - place.byte;
+    bytes_ = static_cast<int>(rest < kPartBytes ? rest : kPartBytes) - lane * 16;
     readable_ = static_cast<int>(rest < 2 * kPartBytes ? rest : 2 * kPartBytes);
   }
-  __device__ __forceinline__ bool more() const { return left_ > 0; }
 
-  __device__ __forceinline__ void load() {
-    first_ = static_cast<int>(reinterpret_cast<uintptr_t>(source_));
+  // The first loads; then all the rest.
+  __device__ __forceinline__ void start() {
+    open_group(source_);
 #pragma unroll
-    for (int q = 0; q < kLinesInFlight; ++q) {
-      const auto address = reinterpret_cast<uintptr_t>(source_);
-      const auto* chunks = reinterpret_cast<const uint4*>(address & ~uintptr_t{15});
-      // Chunks that hold a byte of the line.
-      const int last = (readable_ + static_cast<int>(address & 15) - 1) >> 4;
-#pragma unroll
-      for (int j = 0; j < kChunks; ++j) value_[q][j] = __ldg(chunks + min(32 * j + lane_, last));
-      if (lane_ == 0) beyond_[q] = __ldg(chunks + min(32 * kChunks, last));
-      if (q + 1 < left_) source_ += source_pitch_;  // behind the last line comes the last line
-    }
+    for (int q = 0; q < kRing; ++q) load(group_, q);
   }
-
-  __device__ __forceinline__ void store() {
-#pragma unroll
-    for (int q = 0; q < kLinesInFlight; ++q) {
-      if (q < left_) {
-        const int shift = (first_ + q * static_cast<int>(source_pitch_)) & 15;
-        switch (shift >> 2) {  // one for the line: the warp takes one branch
-          case 0: store_line<0>(q, shift); break;
-          case 1: store_line<1>(q, shift); break;
-          case 2: store_line<2>(q, shift); break;
-          default: store_line<3>(q, shift); break;
-        }
+  __device__ __forceinline__ void finish() {
+#pragma unroll 1
+    while (group_ < end_) {
+      const int shift = shift_;  // of the lines that are stored; loads go on to the next group
+      switch (shift >> 2) {
+        case 0: step<0>(shift); break;
+        case 1: step<1>(shift); break;
+        case 2: step<2>(shift); break;
+        default: step<3>(shift); break;
       }
-      target_ += target_pitch_;
     }
-    left_ -= kLinesInFlight;
   }
 
  private:
   static constexpr int kChunks = kPartBytes / 512;  // a lane's chunks of a line
-  static_assert(kChunks == 2, "a lane's neighbours are named below");
 
-  // Stored words start `kWhole` words and `shift % 4` bytes into loaded ones.
-  template <int kWhole> __device__ __forceinline__ void store_line(int q, int shift) const {
+  // Loads of the group whose first line starts here.
+  __device__ __forceinline__ void open_group(const char* source) {
+    const auto address = reinterpret_cast<uintptr_t>(source);
+    shift_ = static_cast<int>(address & 15);
+    load_ = reinterpret_cast<const char*>(address & ~uintptr_t{15});
+    const int last = (readable_ + shift_ - 1) >> 4;  // chunks that hold a byte of the line
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) {
-      // Words from the next lane's chunk. Lane 0's own are wanted by nobody: it hands the last lane
-      // what lies behind.
-      const uint4 own = value_[q][j];
-      const uint4 handed =
-          lane_ != 0 ? own : (j + 1 < kChunks ? value_[q][(j + 1) % kChunks] : beyond_[q]);
-      const uint32_t next[4] = {handed.x, handed.y, handed.z, handed.w};
-      uint32_t word[8] = {own.x, own.y, own.z, own.w};
+      own_[j] = min(32 * j + lane_, last) * 16;
+      next_[j] = min(32 * j + lane_ + 1, last) * 16;
+    }
+  }
+
+  // Line `q` of group `group`.
+  __device__ __forceinline__ void load(int group, int q) {
 #pragma unroll
-      for (int w = 0; w <= kWhole; ++w)
-        word[4 + w] = __shfl_sync(0xffffffffu, next[w], (lane_ + 1) & 31);
-      uint32_t out[4];
+    for (int j = 0; j < kChunks; ++j) {
+      value_[q % kRing][j] = __ldg(reinterpret_cast<const uint4*>(load_ + own_[j]));
+      beyond_[q % kRing][j] = __ldg(reinterpret_cast<const uint4*>(load_ + next_[j]));
+    }
+    // Behind the last line comes the last line.
+    if (group + (q + 1) * kStride <= last_line_) load_ += kStride * source_pitch_;
+  }
+
+  // Stored words start `kWhole` words and `shift % 4` bytes into loaded ones.
+  template <int kWhole> __device__ __forceinline__ void step(int shift) {
+    const int bits = (shift & 3) * 8;
+    const int group = group_++;
+    char* to = target_;
+    target_ += target_pitch_;
 #pragma unroll
-      for (int w = 0; w < 4; ++w)
-        out[w] = __funnelshift_r(word[w + kWhole], word[w + kWhole + 1], (shift & 3) * 8);
-      if ((32 * j + lane_) * 16 < bytes_)
-        *reinterpret_cast<uint4*>(target_ + 512 * j) = make_uint4(out[0], out[1], out[2], out[3]);
+    for (int q = 0; q < kGroup; ++q) {
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        const uint4 own = value_[q % kRing][j], next = beyond_[q % kRing][j];
+        const uint32_t word[8] = {own.x, own.y, own.z, own.w, next.x, next.y, next.z, next.w};
+        uint32_t out[4];
+#pragma unroll
+        for (int w = 0; w < 4; ++w)
+          out[w] = __funnelshift_r(word[w + kWhole], word[w + kWhole + 1], bits);
+        if (512 * j < bytes_ && group + q * kStride <= last_line_)
+          *reinterpret_cast<uint4*>(to + 512 * j) = make_uint4(out[0], out[1], out[2], out[3]);
+      }
+      to += kStride * target_pitch_;
+      if (q + kRing < kGroup) {
+        load(group, q + kRing);
+      } else if (group_ < end_) {
+        if (q + kRing == kGroup) {
+          source_ += source_pitch_;
+          open_group(source_);
+        }
+        load(group_, q + kRing - kGroup);
+      }
     }
   }
 
   int lane_;
-  const char* source_;  // of the next line to load
-  char* target_;        // of this lane's first chunk of the next line to store
+  const char* source_;  // of the group whose loads come next, or are under way: its first line
+  const char* load_;    // of the next line to load, on the 16-byte grid
+  char* target_;        // of this lane's first chunk of the group to store
   int64_t source_pitch_, target_pitch_;
-  int left_;              // lines
-  int bytes_, readable_;  // of a line: to store; to load, a chunk more
-  int first_ = 0;         // low bits of the first loaded line's address
-  uint4 value_[kLinesInFlight][kChunks], beyond_[kLinesInFlight];  // beyond: lane 0's only
+  int group_, end_;       // to store
+  int last_line_;         // of the block
+  int bytes_, readable_;  // of a line: to store, from this lane's chunk on; to load, a chunk more
+  int shift_;             // of the loads' group
+  int own_[kChunks], next_[kChunks];
+  uint4 value_[kRing][kChunks], beyond_[kRing][kChunks];
 };
 
 // A warp's share of what is moved while the product runs. The fence before a part is announced runs
 // while loads of the next one are under way.
+template <int kElement, int kRing>
 __device__ __forceinline__ void move_meanwhile(const RepackOrder& o) {
   const int lane = threadIdx.x & 31;
   auto take = [&] { return lane == 0 ? atomicAdd(o.next, 1) : 0; };
@@ -123,15 +153,11 @@ __device__ __forceinline__ void move_meanwhile(const RepackOrder& o) {
     const RepackPart part = part_at(o, index);
     const RepackOperand& x = part.of_b ? o.b : o.a;
     const PartPlace place = place_of(x, part);
-    LineMover lines(x, place.line, kPartLines, place.byte, lane);
-#pragma unroll 1
-    while (lines.more()) {
-      lines.load();
-      if (moved != nullptr) announce();
-      moved = nullptr;
-      lines.store();
-    }
+    using Mover = LineMover<kElement, kRing>;
+    Mover lines(x, place, 0, Mover::kGroups, lane);
+    if (place.line < x.lines) lines.start();
     if (moved != nullptr) announce();
+    if (place.line < x.lines) lines.finish();
     moved = x.ready + part.k_band * x.bands + part.band;
     index = __shfl_sync(0xffffffffu, following, 0);
   }

@@ -2,12 +2,12 @@
 //
 // Problem: at 4095 cubed a repack of A and B ahead of the product takes 36 us beside 175, bound by
 // DRAM, which then idles while the tensor cores work. Choice: a kernel of its own moves only what the
-// first K blocks of the first tiles need; the rest is moved by two warps of each of the product's
-// CTAs that have nothing else to do, in the order in which tiles want it. Parts of 32 lines by 1 KiB
-// are handed out by a counter, so that any CTA that runs gets everything moved, however few of them
-// are on the machine: nobody waits for a CTA that has not started. The threads that issue the bulk
-// copies wait for a cell (a band of lines or columns by a band of K) until all of its parts are
-// there.
+// first K blocks of the first tiles need; the rest is moved by a warpgroup more in each of the
+// product's CTAs, in the order in which tiles want it. Parts of eight lines by 1 KiB are handed out by
+// a counter, so that any CTA that runs gets everything moved, however few of them are on the machine:
+// nobody waits for a CTA that has not started. (Parts are small, since each of 528 warps has one in
+// hand while the first tiles wait for the next band.) The threads that issue the bulk copies wait for
+// a cell (a band of lines or columns by a band of K) until all of its parts are there.
 //
 // Limits: one matrix, no batch. Tested by tilewright-bench gemm --suite verify.
 #pragma once
@@ -20,8 +20,9 @@
 
 namespace tw::gemm {
 
-// A part: this many lines by as many bytes of them.
-constexpr int kPartLines = 32, kPartBytes = 1024;
+// A part: a quarter of as many lines as a block has, those that start at the same offsets from the
+// 16-byte grid together (LineMover), by as many bytes of them.
+constexpr int kBlockLines = 32, kPartsOfBlock = 4, kPartBytes = 1024;
 // Lines of a K-major operand in a band; of an MN-major one a band is kPartBytes wide.
 constexpr int kBandLines = 256;
 
@@ -40,6 +41,7 @@ struct RepackOperand {
 
 struct RepackOrder {
   RepackOperand a, b;
+  int element_bytes;
   int k_bands;  // of model::kRepackBand K blocks
   int ahead;    // parts that a kernel of its own moves before the product starts
   int parts;    // all of them; 0: nothing is moved while the product runs
@@ -78,16 +80,19 @@ __host__ __device__ inline RepackPart part_at(const RepackOrder& o, int index) {
   }
 }
 
-// Where a part lies: from this line and byte on.
+// Where a part lies: in the block of lines from this line and byte on, and which quarter of it.
 struct PartPlace {
   int line;
   int64_t byte;
+  int quarter;
 };
 __host__ __device__ inline PartPlace place_of(const RepackOperand& x, const RepackPart& part) {
-  return x.mn_major ? PartPlace{(part.k_band * x.parts + part.part) * kPartLines,
-                                int64_t{part.band} * kPartBytes}
-                    : PartPlace{part.band * kBandLines + part.part * kPartLines,
-                                int64_t{part.k_band} * kPartBytes};
+  const int block = part.part / kPartsOfBlock, quarter = part.part % kPartsOfBlock;
+  const int blocks = x.parts / kPartsOfBlock;  // of a cell
+  return x.mn_major ? PartPlace{(part.k_band * blocks + block) * kBlockLines,
+                                int64_t{part.band} * kPartBytes, quarter}
+                    : PartPlace{part.band * kBandLines + block * kBlockLines,
+                                int64_t{part.k_band} * kPartBytes, quarter};
 }
 
 }  // namespace tw::gemm

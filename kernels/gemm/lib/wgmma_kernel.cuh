@@ -14,9 +14,9 @@
 // the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is at most
 // 176, in steps of 8: widths that fill a last wave.
 //
-// Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h): two
-// warps of the producer warpgroup, which have no copies to issue, move them in the order in which
-// tiles want them, and the producers wait for what is not there yet.
+// Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h): a
+// warpgroup more moves them in the order in which tiles want them, and the producers wait for what is
+// not there yet. Kernels of their own do so (kRepack...), since a warpgroup takes registers.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
@@ -61,8 +61,6 @@ struct WgmmaTile {
   static constexpr bool kPromote = sizeof(TA) == 1;
   static constexpr int kConsumers = BM / 64;
   static constexpr int kThreads = (kConsumers + 1) * 128;
-  // Registers a thread: the warps that repack hold what they have in flight in them.
-  static constexpr int kProducerRegisters = 88, kConsumerRegisters = 208;
   // An MN-major B comes in panels of 64 columns, or one of 32; a K-major one in lines that two CTAs
   // can share.
   static constexpr int kBPanels = kBMn ? (BN + 63) / 64 : 1;
@@ -77,7 +75,8 @@ struct WgmmaTile {
   static constexpr int kResident = kResident_;
   // 227 KiB a block, 228 KiB an SM with 1 KiB of each block reserved (programming guide, cc 9.0).
   static constexpr int kSharedLimit = kResident == 1 ? 232448 : 233472 / kResident - 1024;
-  static constexpr int kMostStages = 16;  // their barriers have 256 bytes
+  // Their barriers have 256 bytes. (64x4096x4096 nn in 64x32: 12.0 us with twelve, 12.2 with 16.)
+  static constexpr int kMostStages = BM == 64 && BN == 32 && kBMn ? 12 : 16;
   static constexpr int kFixed = 256 + kConsumers * kBuffers * kStagingBytes;
   static constexpr int kFitting = (kSharedLimit - kFixed) / kStageBytes;
   static constexpr int kStages = kFitting > kMostStages ? kMostStages : kFitting;
@@ -117,11 +116,15 @@ __device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
   return {first + within - n * rows, n, z};
 }
 
-// Whether a kernel can repack while it runs: it has the warps, and walks tiles.
-template <class Tile, Epilogue e>
-constexpr bool kRepacks = Tile::kConsumers > 1 &&
-                          (e == Epilogue::kBulk || e == Epilogue::kElements ||
-                           e == Epilogue::kGeneral);
+// Threads of a CTA, and the registers of each: two warpgroups multiply, and what they leave of 64 Ki
+// registers goes to the producers and, in a kernel that repacks, to the warps that move lines.
+template <class Tile, Epilogue e> struct Warpgroups {
+  static_assert(!kRepacks<e> || Tile::kConsumers == 2, "the registers are counted for two");
+  static constexpr int kThreads = Tile::kThreads + (kRepacks<e> ? 128 : 0);
+  static constexpr int kConsumerRegisters = 208, kProducerRegisters = kRepacks<e> ? 32 : 88,
+                       kMoverRegisters = 64;
+  static constexpr int kLinesInFlight = 2;  // of a warp that moves
+};
 
 // Before the copies of band `k_band` of K for this tile's lines (from mn on): they have been moved.
 template <class Tile, bool kIsA>
@@ -136,7 +139,7 @@ __device__ __forceinline__ void wait_for_cells(const RepackOperand& x, int mn, i
 
 // Fills the ring with one operand. Each has a warp of its own: one thread that issues the copies of
 // both would decide the speed of small tiles.
-template <class Tile, bool kIsA, bool kMayRepack>
+template <class Tile, bool kIsA, bool kMayWait>
 __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, uint32_t full,
                                         uint32_t empty) {
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
@@ -160,7 +163,7 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     }
   };
   const RepackOperand& moved = kIsA ? p.repack.a : p.repack.b;
-  bool waits = kMayRepack && p.repack.parts > 0 && moved.source != nullptr;
+  bool waits = kMayWait && moved.source != nullptr;
   for (int unit = static_cast<int>(blockIdx.x) / p.cluster; unit < units; unit += step) {
     if (waits && load_acquire(p.repack.done) == p.repack.parts) {  // nothing to wait for any more
       fence_async_global();
@@ -240,8 +243,9 @@ template <int kCount> __device__ __forceinline__ void keep_below(float (&d)[kCou
 
 // Before a warpgroup leaves: its bulk stores have read shared memory.
 template <Epilogue kEpilogue> __device__ __forceinline__ void finish_stores(const WgmmaParams& p) {
-  if constexpr (kEpilogue == Epilogue::kVector || kEpilogue == Epilogue::kElements) return;
-  if (kEpilogue == Epilogue::kBulk || p.store == Store::kBulk) {
+  constexpr Epilogue kStore = kStoresAs<kEpilogue>;
+  if constexpr (kStore == Epilogue::kVector || kStore == Epilogue::kElements) return;
+  if (kStore == Epilogue::kBulk || p.store == Store::kBulk) {
     if (elect_lane()) tma_store_wait_read<0>();
   }
 }
@@ -296,8 +300,18 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(
-            to, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
+        if constexpr (kRepacks<kEpilogue> && BN == 256) {
+          // Two of 128 columns: with 512 threads ptxas refuses an instruction of 256.
+          auto& halves = reinterpret_cast<float(&)[2][64]>(to);
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            wgmma<typename Tile::A, typename Tile::B, 128, Tile::kAMn, Tile::kBMn>(
+                halves[half], a + k * kStepA, b + half * 1024 + k * kStepB, k > 0 ? 1 : accumulate);
+          }
+        } else {
+          wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(
+              to, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
+        }
       }
       wgmma_commit();
     };
@@ -457,7 +471,7 @@ __device__ __forceinline__ void consume_in_turns(const WgmmaParams& p, uint32_t 
 }
 
 template <class Tile, Epilogue kEpilogue>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
+__global__ void __launch_bounds__(Warpgroups<Tile, kEpilogue>::kThreads, Tile::kResident)
     wgmma_gemm(const __grid_constant__ WgmmaParams p) {
   extern __shared__ __align__(1024) uint8_t shared[];  // swizzle atoms are 1024 bytes
   const uint32_t stages = shared_address(shared);
@@ -468,8 +482,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&p.a);
     prefetch_tensor_map(&p.b);
-    if (kEpilogue == Epilogue::kBulk ||
-        (kEpilogue == Epilogue::kGeneral && p.store == Store::kBulk))
+    if (kStoresAs<kEpilogue> == Epilogue::kBulk ||
+        (kStoresAs<kEpilogue> == Epilogue::kGeneral && p.store == Store::kBulk))
       prefetch_tensor_map(&p.d);
     for (int s = 0; s < Tile::kStages; ++s) {
       mbarrier_init(full + 8 * s, 2);  // a producer for each operand
@@ -486,24 +500,30 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   wait_for_kernels_ahead();
   let_kernels_behind_start();
   const int group = warp_uniform(static_cast<int>(threadIdx.x) / 128);
+  using Groups = Warpgroups<Tile, kEpilogue>;
   // Each branch holds all that its warps do: behind the join the compiler would have to fit the
   // consumers' code into the producer's registers.
   if (group == Tile::kConsumers) {
-    if constexpr (Tile::kConsumers > 1) registers_release<Tile::kProducerRegisters>();
+    if constexpr (Tile::kConsumers > 1) registers_release<Groups::kProducerRegisters>();
     const int warp = warp_uniform((threadIdx.x & 127) >> 5);
     if (warp == 0) {
-      if (elect_lane()) produce<Tile, true, kRepacks<Tile, kEpilogue>>(p, stages, full, empty);
+      if (elect_lane()) produce<Tile, true, kRepacks<kEpilogue>>(p, stages, full, empty);
     } else if (warp == 1) {
-      if (elect_lane()) produce<Tile, false, kRepacks<Tile, kEpilogue>>(p, stages, full, empty);
-    } else if constexpr (kRepacks<Tile, kEpilogue>) {
-      if (p.repack.parts > 0) move_meanwhile(p.repack);
+      if (elect_lane()) produce<Tile, false, kRepacks<kEpilogue>>(p, stages, full, empty);
     }
     __syncwarp();
     if constexpr (kIsClusterSum<kEpilogue>) cluster_sync();
     // No CTA leaves while its peer may still write to it or read from it.
     if (kIsClusterSum<kEpilogue> || p.cluster > 1) cluster_sync_relaxed();
+  } else if (kRepacks<kEpilogue> && group > Tile::kConsumers) {
+    if constexpr (kRepacks<kEpilogue>) {
+      registers_release<Groups::kMoverRegisters>();
+      move_meanwhile<sizeof(typename Tile::A), Groups::kLinesInFlight>(p.repack);
+      __syncwarp();
+      if (p.cluster > 1) cluster_sync_relaxed();
+    }
   } else {
-    if constexpr (Tile::kConsumers > 1) registers_acquire<Tile::kConsumerRegisters>();
+    if constexpr (Tile::kConsumers > 1) registers_acquire<Groups::kConsumerRegisters>();
     if constexpr (Tile::kPingPong) {
       consume_in_turns<Tile, kEpilogue>(p, stages, full, empty, staging, group);
     } else {

@@ -25,6 +25,10 @@ const void* function_for(const WgmmaKernel& kernel, const WgmmaParams& p, bool s
   const bool plain = p.beta == 0.0f && p.output == native_output(kernel.element_a);
   if (shared_k && kernel.kernel != GemmKernel::kNarrow)
     return of(plain ? Epilogue::kPlainSum : Epilogue::kGeneralSum);
+  if (p.repack.parts > 0) {
+    return of(plain && p.store == Store::kElements ? Epilogue::kRepackElements
+                                                   : Epilogue::kRepackGeneral);
+  }
   const void* special = !plain                      ? nullptr
                         : p.store == Store::kBulk   ? of(Epilogue::kBulk)
                         : p.store == Store::kVector ? of(Epilogue::kVector)
@@ -137,8 +141,7 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   if (narrow && (problem.n > kernel.bn || problem.batches > 65535 || schedule.wide_rows % 8 != 0 ||
                  schedule.wide_rows < 8 || schedule.wide_rows > kernel.bm))
     return cudaErrorInvalidConfiguration;
-  if (p.repack.parts > 0 && (kernel.kernel != GemmKernel::kTiled || kernel.bm != 128 ||
-                             problem.batches != 1 || p.splits != 1)) {
+  if (p.repack.parts > 0 && (problem.batches != 1 || p.splits != 1)) {
     return cudaErrorInvalidConfiguration;
   }
   const int64_t units = int64_t{p.units_m} * p.units_n * p.batches * p.splits;
@@ -161,7 +164,8 @@ cudaError_t launch_wgmma(const WgmmaKernel& kernel, const WgmmaProblem& problem,
     config.gridDim =
         dim3(static_cast<unsigned>(std::min<int64_t>(units, slots / cluster) * cluster));
   }
-  config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
+  config.blockDim =
+      dim3(static_cast<unsigned>(p.repack.parts > 0 ? kernel.repack_threads : kernel.threads));
   config.dynamicSmemBytes = static_cast<size_t>(kernel.shared_bytes);
   config.stream = stream;
   cudaLaunchAttribute attributes[2];

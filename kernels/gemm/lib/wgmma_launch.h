@@ -42,6 +42,7 @@ struct WgmmaKernel {
   int resident;              // CTAs an SM holds at once
   model::GemmKernel kernel;  // kNarrow: A is the wide operand, n <= bn
   bool ping_pong = false;    // the warpgroups have tiles of their own
+  int repack_threads = 0;    // of the kernels that repack, where there are some
 };
 
 // A matrix as the kernels see it: `rows` lines of contiguous elements. K-major: a line is a row of
@@ -63,9 +64,10 @@ struct WgmmaProblem {
   Output output;
   float alpha, beta;
   const float *scale_a, *scale_b;
-  bool transposed;     // narrow kernels only: D is stored n x m
-  RepackOrder repack;  // tiles of 128 rows without splits: moved meanwhile (parts 0: nothing is);
-                       // a and b say where to. launch_repack_ahead comes directly before.
+  bool transposed;  // narrow kernels only: D is stored n x m
+  RepackOrder
+      repack;  // kernels that repack, without splits: moved meanwhile (parts 0: nothing is);
+               // a and b say where to. launch_repack_ahead comes directly before.
   const int* after = nullptr;  // narrow kernels only: start once this counter has reached
   int after_count = 0;         // after_count, before the kernel ahead has ended; null: behind it
 };

@@ -25,9 +25,24 @@ enum class Store : int { kBulk, kVector, kElements };
 // What a kernel does with its sums. The first three store D in the operands' own type
 // (`native_output`) and never read C, the fourth does anything; the last two are the same where the
 // CTAs of a cluster share K. (The narrow kernel, which has one way to store, has kElements and
-// kGeneral.)
-enum class Epilogue : int { kBulk, kVector, kElements, kGeneral, kPlainSum, kGeneralSum };
-constexpr int kEpilogues = 6;
+// kGeneral.) kRepack...: the kernel has warps that repack operands while it runs (repack_order.h).
+enum class Epilogue : int {
+  kBulk,
+  kVector,
+  kElements,
+  kGeneral,
+  kPlainSum,
+  kGeneralSum,
+  kRepackElements,
+  kRepackGeneral
+};
+constexpr int kEpilogues = 8;
+template <Epilogue e> constexpr bool kRepacks = e >= Epilogue::kRepackElements;
+// How a kernel stores D, whether it repacks or not.
+template <Epilogue e>
+constexpr Epilogue kStoresAs = e == Epilogue::kRepackElements  ? Epilogue::kElements
+                               : e == Epilogue::kRepackGeneral ? Epilogue::kGeneral
+                                                               : e;
 template <Epilogue e>
 constexpr bool kIsClusterSum = e == Epilogue::kPlainSum || e == Epilogue::kGeneralSum;
 

@@ -353,10 +353,10 @@ __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile
 #pragma unroll
     for (int i = 0; i < BN / 2; ++i) d[i] *= alpha;
   }
-  if constexpr (kEpilogue != Epilogue::kGeneral) {
-    constexpr Store kStore = kEpilogue == Epilogue::kBulk     ? Store::kBulk
-                             : kEpilogue == Epilogue::kVector ? Store::kVector
-                                                              : Store::kElements;
+  if constexpr (kStoresAs<kEpilogue> != Epilogue::kGeneral) {
+    constexpr Store kStore = kStoresAs<kEpilogue> == Epilogue::kBulk     ? Store::kBulk
+                             : kStoresAs<kEpilogue> == Epilogue::kVector ? Store::kVector
+                                                                         : Store::kElements;
     store_part<Tile::kNative, BN, kBuffers, kBytes>(p, kStore, d, staging, part, buffer);
     return;
   }

@@ -123,7 +123,25 @@ TEST(GemmModel, LargeRaggedOperandsAreRepackedWhileTheProductRuns) {
   EXPECT_EQ(choose_gemm(problem(4096, 4096, 4096), GemmMachine{}, 1).k_bands_ahead, 0);
 }
 
-TEST(GemmModel, OnlyTilesOf128RowsRepackThemselves) {
+TEST(GemmModel, EdgesOnIdleSmsKeepKWhole) {
+  GemmProblem p = problem(4097, 4097, 4097);
+  p.repack_a = p.repack_b = true;
+  const GemmPlan plan = plan_gemm(p, GemmMachine{}, 1);
+  EXPECT_GT(plan.main.k_bands_ahead, 0);
+  EXPECT_EQ(plan.m, 4096);
+  EXPECT_EQ(plan.n, 4096);
+  for (const GemmCandidate* edge : {&plan.rows, &plan.columns}) {
+    EXPECT_EQ(edge->kernel, GemmKernel::kNarrow);
+    EXPECT_EQ(edge->k_cluster, 1);
+  }
+  // Behind a product that leaves none, K is shared again.
+  GemmProblem edge = problem(1, 4097, 4096);
+  EXPECT_GT(choose_gemm(edge, GemmMachine{}, 1).k_cluster, 1);
+  edge.on_idle_sms = true;
+  EXPECT_EQ(choose_gemm(edge, GemmMachine{}, 1).k_cluster, 1);
+}
+
+TEST(GemmModel, OnlySomeTilesRepackThemselves) {
   for (const int64_t m : {100, 1000, 2047, 5001, 20001}) {
     for (const int64_t n : {100, 1000, 2047, 5001, 20001}) {
       for (const int64_t k : {33, 511, 2047, 8191}) {
@@ -134,7 +152,7 @@ TEST(GemmModel, OnlyTilesOf128RowsRepackThemselves) {
           for (const GemmCandidate& c : gemm_candidates(p, GemmMachine{}, 64)) {
             if (c.k_bands_ahead == 0) continue;
             ASSERT_EQ(c.kernel, GemmKernel::kTiled);
-            ASSERT_EQ(c.bm, 128);
+            ASSERT_TRUE(repacks({c.bm, c.bn, c.resident, c.ping_pong}, p.element_bytes));
             ASSERT_EQ(c.splits * c.k_cluster, 1);
             ASSERT_LE(c.k_bands_ahead, repack_bands(p));
             ASSERT_GT(c.first_rows, 0);
