@@ -1,8 +1,10 @@
 #include "cli/explain.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,8 +33,22 @@ const std::map<std::string, TypeRow> kTypes = {{"f32", {4, 4, true}},   {"tf32",
                                                {"bf16", {2, 2, false}}, {"f16", {2, 2, false}},
                                                {"e4m3", {1, 2, false}}, {"e5m2", {1, 2, false}}};
 
+// An operand has more bytes than a GPU, and counts of tiles more than the model's integers hold.
+bool too_large(const GemmOptions& o, const TypeRow& type) {
+  constexpr double kMostBytes = 1e12;
+  const auto bytes = [&](int64_t rows, int64_t columns, int element) {
+    return double(rows) * double(columns) * double(o.batches) * element;
+  };
+  return std::max({bytes(o.m, o.k, type.input_bytes), bytes(o.k, o.n, type.input_bytes),
+                   bytes(o.m, o.n, type.output_bytes)}) > kMostBytes;
+}
+
 void explain(const GemmOptions& o) {
   const TypeRow& type = kTypes.at(o.type);
+  if (too_large(o, type)) {
+    std::fputs("tilewright explain gemm: A, B or D has more than 10^12 bytes\n", stderr);
+    throw CLI::RuntimeError(2);
+  }
   model::GemmProblem p;
   p.m = o.m;
   p.n = o.n;
@@ -82,8 +98,13 @@ void explain(TransposeOptions o) {
   auto& p = o.problem;
   if (p.ld_in == 0) p.ld_in = p.cols;
   if (p.ld_out == 0) p.ld_out = p.rows;
-  if (p.stride_in == 0) p.stride_in = p.rows * p.ld_in;
-  if (p.stride_out == 0) p.stride_out = p.cols * p.ld_out;
+  // What reaches beyond 2^63 is refused below, however far.
+  const auto product = [](int64_t a, int64_t b) {
+    int64_t result = 0;
+    return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<int64_t>::max() : result;
+  };
+  if (p.stride_in == 0) p.stride_in = product(p.rows, p.ld_in);
+  if (p.stride_out == 0) p.stride_out = product(p.cols, p.ld_out);
   p.in_address = kInAddress + o.in_offset;
   p.out_address = kOutAddress + o.out_offset;
   if (tilewright::Status status = tilewright::plan::validate(p); !status.ok()) {
