@@ -63,8 +63,9 @@ typedef struct tw_gemm_arguments {
   const float* scale_b;
 } tw_gemm_arguments;
 
-// A StatusCode of status.h as an int. `argument` (may be null) receives the static name of the
-// wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no
+// A StatusCode of status.h as an int: 0 or a code of tw_status_code (transpose_c.h, whose
+// tw_last_error() knows nothing of these calls). `argument` (may be null) receives the static name of
+// the wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no
 // split of K).
 int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
                       const char** argument);
@@ -103,7 +104,7 @@ struct GemmArguments {
 
 struct GemmWorkspace {
   size_t recommended = 0;  // bytes for the kernel of choice
-  size_t minimum = 0;      // bytes without which the call is refused
+  size_t minimum = 0;      // bytes with which no call is refused for want of workspace
 };
 
 // Pointers count: their alignment decides whether an operand must be repacked.
