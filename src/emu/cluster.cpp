@@ -56,7 +56,10 @@ CtaState Cluster::run(Worker& worker) {
     }
     if (std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; }))
       return CtaState::done;
-    if (std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->can_run(); })) {
+    bool some = false;  // of those whose threads have exited, one may still have to end
+    for (uint32_t rank = 0; rank < size(); ++rank)
+      some = some || (!ended_[rank] && (ctas_[rank]->can_run() || ctas_[rank]->live == 0));
+    if (some) {
       if (!waits_in_vain()) return CtaState::yielded;
       fault_deadlock(worker);
       return CtaState::faulted;

@@ -774,7 +774,7 @@ class Emitter {
 
 Status emit(Decoding& d) {
   Status status = Emitter(d).run();
-  d.program->schedule_dependent |= d.program->order_dependent;
+  d.program->schedule_dependent |= d.program->order_dependent || d.program->cluster_ctas() > 1;
   return status;
 }
 

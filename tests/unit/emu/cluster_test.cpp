@@ -159,6 +159,16 @@ TEST(Cluster, ExitedThreadsAreNotWaitedFor) {
   EXPECT_EQ(o.words[32 + 5], 0u);
 }
 
+// Blocks of a cluster that end at any time, in any order.
+TEST(Cluster, EndsUnderEverySchedule) {
+  for (uint32_t schedule = 0; schedule < 20; ++schedule) {
+    const Outcome o =
+        run(std::string("mov.u32 %v, %cluster_ctarank;") + kWriteOut, 12, 4, 1, schedule);
+    ASSERT_EQ(o.fault.kind, FaultKind::none) << o.fault.message;
+    EXPECT_EQ(o.words[11 * 32], 3u);
+  }
+}
+
 // Lanes of a warp arrive and wait apart.
 TEST(Cluster, DivergedLanesMeet) {
   const Outcome o = run(std::string(R"(
