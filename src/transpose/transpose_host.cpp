@@ -5,7 +5,7 @@
 // Choice (host_tile.inc): blocks are transposed in registers (AVX2 or AVX-512) into a buffer of a
 // few output rows, and leave it as whole cache lines past the caches, in panels that use up an
 // input page before they leave it and write a kilobyte or more to an output page at a visit. With
-// AVX-512 (with VBMI) lines leave from registers, without a buffer.
+// AVX-512 (with VBMI) lines leave from registers, two to four of an output row side by side.
 // Results that fit the caches go through the same blocks with normal stores. Threads take ranges of
 // columns, and of rows where there are few columns. Limits: without AVX2, plain loops in square
 // tiles.
