@@ -11,7 +11,8 @@ namespace {
 constexpr char kUsage[] =
     "usage: tilewright-bench transpose|gemm|gemm-steps|ceilings [options]\n"
     "  --sizes 4096,8190x4097,...  shapes (N, MxN, or MxNxK); default: the suite's\n"
-    "  --types f32,bf16,...        element types; default: the suite's\n"
+    "  --types f32,bf16,...        element types (transpose: b8 b16 b32 b64 b128); default: the "
+    "suite's\n"
     "  --suite NAME                a named list of cases of the sub-command\n"
     "  --only NAME,...             only candidates whose name contains one of these\n"
     "  --samples N                 samples per candidate (15)\n"
@@ -19,7 +20,7 @@ constexpr char kUsage[] =
     "  --verify                    check results, time nothing\n"
     "  --json FILE                 write the results\n"
     "  --plot FILE.svg             draw them\n"
-    "exit status: 0, 1 when a result was wrong, 2 usage, 3 CUDA error\n";
+    "exit status: 0, 1 when a result was wrong, 2 usage or nothing of that name, 3 CUDA error\n";
 
 std::vector<std::string> split(const char* text) {
   std::vector<std::string> out;
@@ -36,14 +37,29 @@ std::vector<std::string> split(const char* text) {
   return out;
 }
 
+// All of `text` as a number of at least `least`.
+bool read_number(const char* text, double least, double& value) {
+  char* end = nullptr;
+  value = std::strtod(text, &end);
+  return end != text && *end == '\0' && value >= least && value <= 1e9;
+}
+
+// Whether anything ran: a misspelt suite, type or candidate leaves nothing.
+bool anything(const std::vector<tilewright::bench::Case>& cases) {
+  return std::any_of(cases.begin(), cases.end(), [](const auto& c) { return !c.outcomes.empty(); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace tilewright::bench;
   Options options;
-  if (argc < 2 || !std::strcmp(argv[1], "--help")) {
-    std::fputs(kUsage, argc < 2 ? stderr : stdout);
-    return argc < 2 ? 2 : 0;
+  const bool help = std::any_of(argv + 1, argv + argc, [](const char* argument) {
+    return !std::strcmp(argument, "--help") || !std::strcmp(argument, "-h");
+  });
+  if (argc < 2 || help) {
+    std::fputs(kUsage, help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   options.command = argv[1];
   for (int i = 2; i < argc; ++i) {
@@ -57,23 +73,33 @@ int main(int argc, char** argv) {
       return 2;
     }
     const char* value = argv[++i];
-    if (flag == "--sizes")
-      options.sizes = split(value);
-    else if (flag == "--types")
-      options.types = split(value);
-    else if (flag == "--only")
-      options.only = split(value);
-    else if (flag == "--suite")
+    if (flag == "--sizes" || flag == "--types" || flag == "--only") {
+      std::vector<std::string>& list = flag == "--sizes"   ? options.sizes
+                                       : flag == "--types" ? options.types
+                                                           : options.only;
+      list = split(value);
+      if (list.empty()) {
+        std::fprintf(stderr, "%s names nothing\n%s", flag.c_str(), kUsage);
+        return 2;
+      }
+    } else if (flag == "--suite")
       options.suite = value;
     else if (flag == "--json")
       options.json = value;
     else if (flag == "--plot")
       options.plot = value;
-    else if (flag == "--samples")
-      options.samples = std::max(1, std::atoi(value));
-    else if (flag == "--seconds")
-      options.max_seconds = std::atof(value);
-    else {
+    else if (flag == "--samples" || flag == "--seconds") {
+      double number = 0;
+      if (!read_number(value, flag == "--samples" ? 1 : 0, number)) {
+        std::fprintf(stderr, "%s: %s is no number of %s\n%s", flag.c_str(), value, flag.c_str() + 2,
+                     kUsage);
+        return 2;
+      }
+      if (flag == "--samples")
+        options.samples = int(number);
+      else
+        options.max_seconds = number;
+    } else {
       std::fprintf(stderr, "unknown option %s\n%s", flag.c_str(), kUsage);
       return 2;
     }
@@ -103,6 +129,10 @@ int main(int argc, char** argv) {
   for (const Case& c : cases)
     for (const Outcome& o : c.outcomes)
       if (!o.error.empty()) status = 1;
+  if (status == 0 && !anything(cases) && !out_of_time(options)) {
+    std::fprintf(stderr, "nothing ran: no suite, type or candidate of that name\n");
+    status = 2;
+  }
   if (!options.json.empty() && !write_json(options.json, options, before, after, cases)) {
     std::fprintf(stderr, "cannot write %s\n", options.json.c_str());
     return 2;
