@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kSector = 32;
 constexpr int64_t kMaxGridX = 2147483647, kMaxGridY = 65535;  // CUDA's, in CTAs
+constexpr int64_t kMaxPitch = 2147483647;                     // CUDA's, of copies, in bytes
 constexpr int64_t kSmallBytes = 32768;  // a matrix that several CTAs of an SM can hold at once
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -111,15 +112,28 @@ struct Choice {
     return true;
   }
 
+  // A copy moves all matrices: packed, or as the lines of two dimensions, whose pitches are at least
+  // their length and at most 2^31 - 1 bytes (cudaMemcpy2D).
+  bool one_copy() const {
+    if (p.batch == 1 || packed_batch()) return true;
+    auto is_pitch = [&](int64_t stride) {
+      return stride >= p.rows * p.cols && stride <= kMaxPitch / element();
+    };
+    return is_pitch(p.stride_in) && is_pitch(p.stride_out);
+  }
+
   bool copy() {
-    if ((p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) ||
-        (p.cols == 1 && (p.ld_in == 1 || p.rows == 1))) {
+    const bool in_order = (p.rows == 1 && (p.ld_out == 1 || p.cols == 1)) ||
+                          (p.cols == 1 && (p.ld_in == 1 || p.rows == 1));
+    if (in_order && one_copy()) {
       notes.taken(TransposeKernel::kCopy,
                   "one row or one column, dense on both sides: the bytes keep their order");
       plan.kernel = TransposeKernel::kCopy;
       return true;
     }
-    notes.rejected(TransposeKernel::kCopy, "the order of the elements changes");
+    notes.rejected(TransposeKernel::kCopy,
+                   in_order ? "matrices of the batch overlap, or lie 2^31 bytes and more apart"
+                            : "the order of the elements changes");
     return false;
   }
 

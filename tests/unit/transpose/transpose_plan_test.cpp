@@ -164,6 +164,24 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(p), TransposeKernel::kElement);
 }
 
+TEST(TransposeChoice, CopiesOnlyBatchesThatOneCopyTakes) {
+  auto copies = [](int64_t stride_in, int64_t stride_out) {
+    TransposeProblem p = problem(4, 1, 8);
+    p.ld_out = 1;
+    p.batch = 4;
+    p.stride_in = stride_in;
+    p.stride_out = stride_out;
+    EXPECT_TRUE(validate(p).ok());
+    return choose(p, {132}).kernel == TransposeKernel::kCopy;
+  };
+  EXPECT_TRUE(copies(8, 8));
+  EXPECT_TRUE(copies(9, 12));
+  EXPECT_FALSE(copies(0, 8));  // one row for all outputs
+  EXPECT_FALSE(copies(7, 8));
+  EXPECT_TRUE(copies((int64_t(1) << 29) - 1, 8));
+  EXPECT_FALSE(copies(int64_t(1) << 29, 8));
+}
+
 TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
   const DeviceLimits h200{132};
   EXPECT_EQ(choose(problem(16, 8192, 8192), h200).panel_rows, kPanelRows);
