@@ -9,11 +9,10 @@
 
 namespace tw::emu {
 
-Cluster::Cluster(LaunchState& state) : state_(state) {
+Cluster::Cluster(LaunchState& state) : state_(state), first_(state, *this, 0) {
   const uint32_t count = state.program->cluster_ctas();
-  for (uint32_t rank = 0; rank < count; ++rank)
-    ctas_.push_back(std::make_unique<Cta>(state, *this, rank));
-  ended_.resize(count);
+  for (uint32_t rank = 1; rank < count; ++rank)
+    others_.push_back(std::make_unique<Cta>(state, *this, rank));
 }
 
 void Cluster::begin(uint64_t number, Worker& worker) {
@@ -26,18 +25,18 @@ void Cluster::begin(uint64_t number, Worker& worker) {
   number_ = number;
   choices_.state = ~state_.schedule + number;
   spins = false;
-  live_ = size() * ctas_[0]->threads;
+  live_ = size() * first_.threads;
   arrived_ = in_vain_ = 0;
-  ended_.assign(size(), false);
+  ended_ = 0;
   for (uint32_t rank = 0; rank < size(); ++rank)
-    ctas_[rank]->begin({at[0] + rank % shape[0], at[1] + rank / shape[0] % shape[1],
-                        at[2] + rank / shape[0] / shape[1]},
-                       worker);
+    cta(rank).begin({at[0] + rank % shape[0], at[1] + rank / shape[0] % shape[1],
+                     at[2] + rank / shape[0] / shape[1]},
+                    worker);
 }
 
 CtaState Cluster::run(Worker& worker) {
   if (size() == 1) {
-    const CtaState state = ctas_[0]->run(worker);
+    const CtaState state = first_.run(worker);
     if (state != CtaState::yielded || !waits_in_vain()) return state;
     fault_deadlock(worker);
     return CtaState::faulted;
@@ -46,26 +45,25 @@ CtaState Cluster::run(Worker& worker) {
     const uint32_t first = state_.schedule != 0 ? choices_.below(size()) : 0;
     for (uint32_t i = 0; i < size(); ++i) {
       const uint32_t rank = (first + i) % size();
-      if (ended_[rank]) continue;
-      switch (ctas_[rank]->run(worker)) {
-        case CtaState::done: ended_[rank] = true; break;
+      if (ended(rank)) continue;
+      switch (cta(rank).run(worker)) {
+        case CtaState::done: ended_ |= 1u << rank; break;
         case CtaState::faulted: return CtaState::faulted;
         case CtaState::yielded:
         case CtaState::waiting: break;
       }
     }
-    if (std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; }))
-      return CtaState::done;
+    if (ended_ == (1ull << size()) - 1) return CtaState::done;
     bool some = false;  // of those whose threads have exited, one may still have to end
     for (uint32_t rank = 0; rank < size(); ++rank)
-      some = some || (!ended_[rank] && (ctas_[rank]->can_run() || ctas_[rank]->live == 0));
+      some = some || (!ended(rank) && (cta(rank).can_run() || cta(rank).live == 0));
     if (some) {
       if (!waits_in_vain()) return CtaState::yielded;
       fault_deadlock(worker);
       return CtaState::faulted;
     }
     bool again = false;
-    for (const auto& cta : ctas_) again = cta->go_on_past_joins() || again;
+    for (uint32_t rank = 0; rank < size(); ++rank) again = cta(rank).go_on_past_joins() || again;
     if (again) continue;
     fault_deadlock(worker);
     return CtaState::faulted;
@@ -77,14 +75,14 @@ CtaState Cluster::run(Worker& worker) {
 bool Cluster::waits_in_vain() {
   constexpr uint32_t kTurns = 256, kCompared = 8;
   for (uint32_t rank = 0; rank < size(); ++rank)
-    if (!ended_[rank] && !ctas_[rank]->only_failed_waits) {
+    if (!ended(rank) && !cta(rank).only_failed_waits) {
       in_vain_ = 0;
       return false;
     }
   if (++in_vain_ < kTurns) return false;
   uint64_t state = 0;
   for (uint32_t rank = 0; rank < size(); ++rank)
-    for (const Warp& warp : ctas_[rank]->warps)
+    for (const Warp& warp : cta(rank).warps)
       if (warp.state == WarpState::ready || warp.state == WarpState::yielded)
         state = state * 0x9e3779b97f4a7c15ull + hash_state(warp);
   if (in_vain_ > kTurns && state != in_vain_state_) in_vain_ = 0;
@@ -93,18 +91,19 @@ bool Cluster::waits_in_vain() {
 }
 
 uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
-  const uint64_t rank = (address >> kRankShift) - 1, offset = address & kOwnMask;
+  const uint32_t rank = uint32_t(address >> kRankShift) - 1;
+  const uint64_t offset = address & kOwnMask;
   if (rank >= size()) return nullptr;
-  Cta& cta = *ctas_[rank];
-  if (cta.live == 0 || offset + bytes > cta.shared_bytes) return nullptr;
-  return reinterpret_cast<uint8_t*>(cta.shared.get()) + offset;
+  Cta& owner = cta(rank);
+  if (owner.live == 0 || offset + bytes > owner.shared_bytes) return nullptr;
+  return reinterpret_cast<uint8_t*>(owner.shared.get()) + offset;
 }
 
 std::string Cluster::why_not_shared(uint64_t address) const {
-  const uint64_t rank = (address >> kRankShift) - 1;
+  const uint32_t rank = uint32_t(address >> kRankShift) - 1;
   if (rank >= size())
     return fmt::format("it names block {} of the cluster, which has {}", rank, size());
-  if (ctas_[rank]->live == 0)
+  if (cta(rank).live == 0)
     return fmt::format(
         "it is offset {:#x} of block {} of the cluster, which has exited: a block must "
         "stay until the others are done with its shared memory (cluster.sync() at the "
@@ -112,31 +111,31 @@ std::string Cluster::why_not_shared(uint64_t address) const {
         address & kOwnMask, rank);
   return fmt::format(
       "it is offset {:#x} of block {} of the cluster, which has {} bytes of shared memory",
-      address & kOwnMask, rank, ctas_[rank]->shared_bytes);
+      address & kOwnMask, rank, cta(rank).shared_bytes);
 }
 
 // ---- lanes that may have to be let go ----
 
 bool Cluster::stuck() const {
-  return std::all_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->stuck(); });
+  return !any([](const Cta& cta) { return !cta.stuck(); });
 }
 
 bool Cluster::impatient() const {
-  return std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->impatient(); });
+  return any([](const Cta& cta) { return cta.impatient(); });
 }
 
 bool Cluster::let_lanes_go() {
-  bool any = false;
-  for (const auto& cta : ctas_) any = cta->let_lanes_go() || any;
-  return any;
+  bool some = false;
+  for (uint32_t rank = 0; rank < size(); ++rank) some = cta(rank).let_lanes_go() || some;
+  return some;
 }
 
 void Cluster::let_spinning_lanes_go() {
-  for (const auto& cta : ctas_) cta->let_spinning_lanes_go();
+  for (uint32_t rank = 0; rank < size(); ++rank) cta(rank).let_spinning_lanes_go();
 }
 
 bool Cluster::lanes_wait() const {
-  return std::any_of(ctas_.begin(), ctas_.end(), [](const auto& cta) { return cta->lanes_wait(); });
+  return any([](const Cta& cta) { return cta.lanes_wait(); });
 }
 
 // ---- barrier.cluster ----
@@ -158,12 +157,11 @@ void Cluster::lanes_exit(Warp& warp, uint32_t lanes) {
 }
 
 void Cluster::complete() {
-  if (Observer* observer = ctas_[0]->observer; observer != nullptr)
-    observer->cluster_complete(*this);
+  if (Observer* observer = first_.observer; observer != nullptr) observer->cluster_complete(*this);
   arrived_ = 0;
-  for (const auto& cta : ctas_) {
-    for (Warp& warp : cta->warps) warp.cluster_arrived = 0;
-    cta->release_from(kClusterBarrier);
+  for (uint32_t rank = 0; rank < size(); ++rank) {
+    for (Warp& warp : cta(rank).warps) warp.cluster_arrived = 0;
+    cta(rank).release_from(kClusterBarrier);
   }
 }
 
@@ -172,9 +170,9 @@ void Cluster::fault_deadlock(Worker& worker) {
   f.kind = FaultKind::deadlock;
   std::set<std::string> places;
   for (uint32_t rank = size(); rank-- > 0;) {
-    if (ctas_[rank]->live == 0) continue;
-    f.block = ctas_[rank]->index;
-    ctas_[rank]->add_waiting(f, places);
+    if (cta(rank).live == 0) continue;
+    f.block = cta(rank).index;
+    cta(rank).add_waiting(f, places);
   }
   f.message = fmt::format(
       "deadlock: every thread of the {} that has not exited waits, and nothing can release them:",

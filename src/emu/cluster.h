@@ -25,9 +25,9 @@ class Cluster {
   void begin(uint64_t number, Worker& worker);  // of the clusters of the grid
   CtaState run(Worker& worker);                 // a turn for each CTA; never `waiting`
 
-  uint32_t size() const { return uint32_t(ctas_.size()); }
-  Cta& cta(uint32_t rank) { return *ctas_[rank]; }
-  const std::vector<std::unique_ptr<Cta>>& ctas() const { return ctas_; }
+  uint32_t size() const { return 1 + uint32_t(others_.size()); }
+  Cta& cta(uint32_t rank) { return rank == 0 ? first_ : *others_[rank - 1]; }
+  const Cta& cta(uint32_t rank) const { return rank == 0 ? first_ : *others_[rank - 1]; }
   uint64_t number() const { return number_; }
   // The host's address of `bytes` of shared memory at an address with a rank in it (windows.h); nullptr
   // if there is no such CTA, it has exited, or it has less memory.
@@ -50,12 +50,19 @@ class Cluster {
   void fault_deadlock(Worker& worker);
 
  private:
+  bool ended(uint32_t rank) const { return (ended_ >> rank) & 1; }
+  template <class F> bool any(F f) const {
+    for (uint32_t rank = 0; rank < size(); ++rank)
+      if (f(cta(rank))) return true;
+    return false;
+  }
   void complete();
   bool waits_in_vain();
 
   LaunchState& state_;
-  std::vector<std::unique_ptr<Cta>> ctas_;  // by rank
-  std::vector<bool> ended_;
+  Cta first_;                                 // of rank 0: the only one, mostly
+  std::vector<std::unique_ptr<Cta>> others_;  // by rank
+  uint32_t ended_ = 0;                        // ranks, a bit each
   uint64_t number_ = 0;
   uint32_t live_ = 0;     // threads that have not exited
   uint32_t arrived_ = 0;  // of those, in this phase of the barrier

@@ -83,9 +83,7 @@ Cta::Cta(LaunchState& launch_state, Cluster& of, uint32_t number)
   threads = shape[0] * shape[1] * shape[2];
   uint32_t count = (threads + kLanes - 1) / kLanes;
   warps.resize(count);
-  spinning_.resize(count);
-  wgmma_groups.resize(count);
-  failed_waits.resize(count);
+  notes.resize(count);
   frames = aligned_bytes(size_t(program.frame_bytes) * count);
   shared_bytes = state.shared_bytes;
   shared = aligned_bytes(shared_bytes);
@@ -119,8 +117,7 @@ void Cta::begin(const std::array<uint32_t, 3>& place, Worker& worker) {
   choices_.state = state.schedule + linear;
   observer = worker.observer;
   barriers.fill({});
-  std::fill(wgmma_groups.begin(), wgmma_groups.end(), 0);
-  std::fill(failed_waits.begin(), failed_waits.end(), kNoSite);
+  std::fill(notes.begin(), notes.end(), WarpNotes{});
   lanes_wait_ = spins = false;
   if (shared_bytes != 0) std::memset(shared.get(), 0, shared_bytes);
   for (uint32_t w = 0; w < warps.size(); ++w) {
@@ -181,9 +178,9 @@ CtaState Cta::run(Worker& worker) {
         warp.pc = next_path(warp);
         if (warp.pc == nullptr) continue;
       }
-      failed_waits[warp.index] = kNoSite;
+      notes[warp.index].failed_wait = kNoSite;
       execute(warp);
-      if (warp.state != WarpState::yielded || failed_waits[warp.index] == kNoSite)
+      if (warp.state != WarpState::yielded || notes[warp.index].failed_wait == kNoSite)
         only_failed_waits = false;
       if (warp.state == WarpState::faulted) return CtaState::faulted;
       if (warp.state == WarpState::yielded) {
@@ -248,14 +245,14 @@ bool runs(const Warp& warp) {
 }
 }  // namespace
 
-void Cta::got_on(const Warp& warp) { spinning_[warp.index] = {}; }
+void Cta::got_on(const Warp& warp) { notes[warp.index].spinning = {}; }
 
 void Cta::note_yield(const Warp& warp, uint64_t fuel) {
   if (!lanes_wait_)  // also of warps at a barrier: this one may wait for what they would do
     lanes_wait_ = std::any_of(warps.begin(), warps.end(),
                               [](const Warp& w) { return tw::emu::lanes_wait(w); });
   if (!lanes_wait_ && !state.lanes_wait) return;
-  Spinning& s = spinning_[warp.index];
+  Spinning& s = notes[warp.index].spinning;
   s.fuel += fuel;
   const uint64_t now = hash_state(warp);
   ++s.since;
@@ -274,13 +271,14 @@ void Cta::note_yield(const Warp& warp, uint64_t fuel) {
 
 bool Cta::repeats(const Warp& warp) const {
   constexpr uint32_t kRepeats = 8;
-  const Spinning& s = spinning_[warp.index];
+  const Spinning& s = notes[warp.index].spinning;
   return s.repeated >= std::max(kRepeats, 2 * s.round);
 }
 
 bool Cta::stuck() const {
   for (const Warp& warp : warps)
-    if (runs(warp) && !repeats(warp) && spinning_[warp.index].fuel < state.patience) return false;
+    if (runs(warp) && !repeats(warp) && notes[warp.index].spinning.fuel < state.patience)
+      return false;
   return true;
 }
 
@@ -384,12 +382,12 @@ void Cta::add_waiting(Fault& f, std::set<std::string>& places) const {
   for (uint32_t w = 0; w < warps.size(); ++w) {
     const Warp& warp = warps[w];
     if (warp.state == WarpState::done) continue;
-    if (runs(warp) && failed_waits[w] == kNoSite) continue;
+    if (runs(warp) && notes[w].failed_wait == kNoSite) continue;
     if (runs(warp)) {
-      const SitePlace place = place_of(program, failed_waits[w]);
+      const SitePlace place = place_of(program, notes[w].failed_wait);
       places.insert(
           fmt::format("{}:{}: {} (fails again and again)", place.file, place.line, place.text));
-      sites.insert(failed_waits[w]);
+      sites.insert(notes[w].failed_wait);
       continue;
     }
     places.insert(describe(w));

@@ -77,7 +77,7 @@ struct Worker {
   Fault fault;
 };
 
-// Of a warp while lanes may have to be let go (paths.cpp).
+// Of a warp, while lanes may have to be let go (paths.cpp).
 struct Spinning {
   // Brent's cycle detection: each state is compared with one kept from earlier; which one is kept
   // changes after one, two, four, ... yields.
@@ -86,6 +86,13 @@ struct Spinning {
   uint32_t round = 0;             // its length in yields, where it has come again
   uint32_t repeated = 0;          // yields in a row that belong to rounds seen whole
   uint64_t fuel = 0;              // used since it got on for certain
+};
+
+struct WarpNotes {
+  Spinning spinning;
+  uint32_t wgmma_groups = 0;  // closed so far
+  // The site of a wait for an mbarrier that has failed in the warp's last turn, or kNoSite.
+  uint32_t failed_wait = kNoSite;
 };
 
 // waiting: no warp can run, and some wait for other CTAs of the cluster.
@@ -137,16 +144,13 @@ struct Cta {
   AlignedBytes frames, shared, local;
   uint64_t shared_bytes = 0, local_bytes = 0;  // local: a thread
   std::array<Barrier, kBarriers> barriers{};
-  std::vector<uint32_t> wgmma_groups;  // by warp: closed so far
-  // By warp: the site of a wait for an mbarrier that has failed in its last turn, or kNoSite.
-  std::vector<uint32_t> failed_waits;
+  std::vector<WarpNotes> notes;  // by warp
   // In the last run nothing happened but waits for mbarriers that failed.
   bool only_failed_waits = false;
 
  private:
   Choices choices_;
-  bool lanes_wait_ = false;         // as LaunchState::lanes_wait, here
-  std::vector<Spinning> spinning_;  // by warp
+  bool lanes_wait_ = false;  // as LaunchState::lanes_wait, here
   void note_yield(const Warp& warp, uint64_t fuel);
   void got_on(const Warp& warp);
   bool repeats(const Warp& warp) const;

@@ -291,7 +291,7 @@ std::string GridRunImpl::describe_unfinished() const {
   };
   std::lock_guard lock(running_mutex_);
   auto add_all = [&](const Cluster& cluster) {
-    for (const auto& cta : cluster.ctas()) add(*cta);
+    for (uint32_t rank = 0; rank < cluster.size(); ++rank) add(cluster.cta(rank));
   };
   for (const Cluster* cluster : running_) add_all(*cluster);
   for (const auto& cluster : resident_) add_all(*cluster);

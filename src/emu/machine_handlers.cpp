@@ -186,16 +186,17 @@ const Op* cluster_wait(TW_HANDLER_ARGS) {
 // A group of wgmma is the warpgroup's: it is complete when each of the four warps has done its part,
 // which here is before it commits the group.
 const Op* wgmma_commit(TW_HANDLER_ARGS) {
-  ++warp->cta->wgmma_groups[warp->index];
+  ++warp->cta->notes[warp->index].wgmma_groups;
   TW_NEXT;
 }
 
 const Op* wgmma_wait(TW_HANDLER_ARGS) {
   Cta& cta = *warp->cta;
-  const uint32_t mine = cta.wgmma_groups[warp->index], pending = uint32_t(op->imm);
+  const uint32_t mine = cta.notes[warp->index].wgmma_groups, pending = uint32_t(op->imm);
   const uint32_t first = warp->index & ~3u;
   for (uint32_t w = first; w < first + 4 && w < cta.warps.size() && mine > pending; ++w) {
-    if (cta.wgmma_groups[w] + pending >= mine || cta.warps[w].state == WarpState::done) continue;
+    if (cta.notes[w].wgmma_groups + pending >= mine || cta.warps[w].state == WarpState::done)
+      continue;
     warp->pc = op;
     warp->state = WarpState::yielded;
     return nullptr;

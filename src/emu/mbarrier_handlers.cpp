@@ -143,7 +143,7 @@ const Op* wait(TW_HANDLER_ARGS) {
                           : State::unpack(value<uint64_t>(o, frame, 1, lane)).phase;
         uint32_t* d = reinterpret_cast<uint32_t*>(frame + o.d[0]);
         *d = (*d & ~(1u << lane)) | uint32_t(s.phase != waited) << lane;
-        if (s.phase == waited) warp->cta->failed_waits[warp->index] = op->site;
+        if (s.phase == waited) warp->cta->notes[warp->index].failed_wait = op->site;
         if (s.phase == waited && warp->fuel > 1)
           warp->fuel_given -= warp->fuel - 1 - warp->fuel / 8, warp->fuel = 1;
         return nullptr;
