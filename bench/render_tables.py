@@ -467,7 +467,13 @@ def render(text):
         else:
             head = heading(data) if "card" in data else data["machine"]
         return "\n".join([f"<!-- table: {name} {kind} -->", head, "", *KINDS[kind](name, data), "<!-- end table -->"])
-    return re.sub(r"<!-- table: (\S+) (\w+) -->\n.*?<!-- end table -->", table, text, flags=re.S)
+    # A table without its end would take the text up to the next one's with it.
+    whole = r"<!-- table: (\S+) (\w+) -->\n(?:(?!<!-- table: ).)*?<!-- end table -->"
+    new, rendered = re.subn(whole, table, text, flags=re.S)
+    marks = len(re.findall(r"<!-- table: \S+\.json", text))
+    if rendered != marks:
+        raise SystemExit(f"{marks} marks of tables, of which {rendered} have a file, a kind and an end")
+    return new
 
 
 def main(arguments):
