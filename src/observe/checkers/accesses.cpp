@@ -123,14 +123,18 @@ uint32_t CheckSession::cluster_access(const emu::Access& a, uint32_t lanes,
 void CheckSession::note_remote(const Resolved& r) {
   const shadow::CtaOrder& order = r.cta->shared.order;
   const uint32_t thread = r.a.warp.index * kLanes + first_lane(r.lanes);
-  r.owner->remote[{r.a.site.site, order.cta(), r.a.warp.index}] = {order.now(thread),
-                                                                   r.a.site.kind};
+  const bool arrived = (r.a.warp.cluster_arrived & r.lanes) != 0;
+  r.owner->remote[{r.a.site.site, order.cta(), r.a.warp.index}] = {
+      order.now(thread), r.a.site.kind, r.cta->cluster->completed + arrived};
 }
 
 void CheckSession::check_remote(emu::Cta& cta) {
   CtaState& s = state(cta);
   for (const auto& [key, access] : s.remote) {
-    bool known = false;
+    // What has been read is there when its threads arrive, be it without a release; arrivals at mbarriers
+    // are taken to be over, too.
+    const bool over = access.kind == AccessKind::read || access.arrival;
+    bool known = over && s.passed_phases > access.phase;
     for (uint32_t t = 0; t < cta.threads && !known; ++t)
       known = races_.order().ordered(s.shared.order, t, access.at);
     if (known) continue;

@@ -396,6 +396,7 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   filter.row_ranges = now_->row_ranges.data();
   s->carried.clear();
   s->cluster = nullptr;
+  s->passed_phases = 0;
   s->remote.clear();
   if (cta.cluster.size() > 1) {
     std::unique_ptr<ClusterState>& c = clusters_[&cta.cluster];

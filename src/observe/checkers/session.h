@@ -197,17 +197,21 @@ class CheckSession final : public emu::ObserverSource {
   struct ClusterState {
     uint64_t number = ~0ull;
     shadow::View arriving, passed;
+    uint32_t completed = 0;                                // phases
     std::unordered_map<uint64_t, shadow::View> mbarriers;  // by rank and offset
   };
   // The last access of a warp of another CTA at a site.
   struct RemoteAccess {
     shadow::Moment at;
     emu::AccessKind kind = emu::AccessKind::read;
+    uint32_t phase = 0;    // of the cluster's barrier, at which its lanes arrive next
+    bool arrival = false;  // at an mbarrier
   };
   struct CtaState {
     shadow::Races::Shared shared;
     // In a cluster of several CTAs; shared memory then has lines, as global memory does.
     ClusterState* cluster = nullptr;
+    uint32_t passed_phases = 0;  // of its barrier, by some thread
     shadow::Lines lines;
     std::map<std::tuple<uint32_t, uint32_t, uint32_t>, RemoteAccess>
         remote;                                              // by site, CTA and warp

@@ -301,7 +301,8 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
         if (owner != &s)
           owner->remote[{site, order.cta(), warp.index}] = {
               order.now(warp.index * emu::kLanes + uint32_t(__builtin_ctz(same))),
-              emu::AccessKind::atomic};
+              emu::AccessKind::atomic,
+              s.cluster->completed + uint32_t((warp.cluster_arrived & same) != 0), true};
       } else if (const auto it = s.cluster->mbarriers.find(key); it != s.cluster->mbarriers.end()) {
         races_.order().receive(order, warp.index, same, it->second);
       }
@@ -337,6 +338,7 @@ void CheckSession::cluster_complete(emu::Cluster& cluster) {
   if (s.cluster == nullptr) return;
   s.cluster->passed = std::move(s.cluster->arriving);
   s.cluster->arriving = {};
+  ++s.cluster->completed;
 }
 
 void CheckSession::cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
@@ -349,6 +351,7 @@ void CheckSession::cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, u
   CtaState& s = state(cta);
   if (s.cluster != nullptr) {
     races_.order().receive(s.shared.order, warp.index, lanes, s.cluster->passed);
+    s.passed_phases = s.cluster->completed;
   } else {
     races_.settle(s.shared);
     s.shared.order.mbarrier_passed(kOwnCluster, warp.index, lanes);
