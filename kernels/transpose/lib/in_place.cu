@@ -226,7 +226,8 @@ Status rectangle(void* data, int64_t rows, int64_t cols, void* workspace, size_t
   if (x.m * width * kElement > limit) width = strip_width(kElement);
   while (width > x.n) width /= 2;
   while (1 << x.log_width < width) ++x.log_width;
-  const int64_t slices = int64_t(workspace_bytes) / (x.slice * kElement);
+  const auto slices = int64_t(
+      std::min<size_t>(workspace_bytes / size_t(x.slice * kElement), 2147483647));  // CTAs at most
   const int64_t strips = (x.n + width - 1) / width, strip_bytes = x.m * width * kElement;
   auto columns = [&](auto* kernel) {
     return launch_pass(kernel, x, strip_bytes, strips, slices, limit, stream);
