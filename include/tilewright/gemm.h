@@ -11,7 +11,9 @@
 // A call queues work on `stream` (nullptr: the default stream) of the current device, allocates
 // nothing, waits for nothing, may be captured into a graph and may be made from any thread.
 // Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
-// a time. Errors are values (status.h) that name the argument, and touch nothing.
+// a time; it overlaps no operand (nothing checks that). D overlaps A and B nowhere between its first
+// and last byte, not even in the gaps of their rows. Errors are values (status.h) that name the
+// argument, and touch nothing.
 //
 // Tested by tilewright-bench gemm --suite verify (GPU) and tests/unit/model/gemm_model_test.cpp
 // (choice of kernel).

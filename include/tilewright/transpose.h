@@ -31,16 +31,19 @@ struct Batch {
 
 // out[c][r] = in[r][c] for r < rows, c < cols. ld_in >= cols, ld_out >= rows.
 // Errors: a negative size; a leading dimension below the row length; a null pointer; an element
-// size that is none of the five; in and out sharing an element (use transpose_in_place); output
-// matrices of a batch sharing an element; extents beyond 2^63 bytes; a pointer not aligned to its
-// element (16-byte elements: to 4 bytes; 8-byte elements: to 4 bytes).
+// size that is none of the five; in and out overlapping from first to last byte (use
+// transpose_in_place), but for one matrix in windows side by side in rows of one pitch; output
+// matrices of a batch neither apart from one another nor side by side in common rows; extents beyond
+// 2^63 bytes; a pointer not aligned to its element (16-byte elements: to 4 bytes; 8-byte elements: to
+// 4 bytes). Input matrices of a batch may overlap, or be one (stride 0).
 Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
                  int64_t cols, int element_bytes, const Batch& batch = {},
                  cudaStream_t stream = nullptr) noexcept;
 
 // The same on one buffer. Square: any ld >= cols, no workspace. Rectangular: the buffer holds the
 // matrix without gaps before (rows x cols, ld == cols) and after (cols x rows), and needs a device
-// workspace of at least transpose_in_place_workspace bytes.
+// workspace of at least transpose_in_place_workspace bytes. Data and workspace are aligned to the
+// element.
 Status transpose_in_place(void* data, int64_t ld, int64_t rows, int64_t cols, int element_bytes,
                           void* workspace, size_t workspace_bytes,
                           cudaStream_t stream = nullptr) noexcept;
