@@ -207,6 +207,11 @@ Result<const Program*> DeviceImpl::program_for(const Launch& launch, uint8_t obs
 }
 
 Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0 || grid.x % cluster.x != 0 ||
+      grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+    return Error{fmt::format("a grid of {}x{}x{} blocks is no multiple of clusters of {}x{}x{}",
+                             grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z)};
   Result<const Program*> program = program_for(
       launch, options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
   if (!program.ok()) return program.error();

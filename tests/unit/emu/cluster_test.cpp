@@ -189,6 +189,12 @@ TEST(Cluster, DivergedLanesMeet) {
   EXPECT_EQ(o.words[32 + 7], 1u);
 }
 
+TEST(Cluster, AGridIsAMultipleOfItsClusters) {
+  const Fault f = run("mov.u32 %v, 0;", 3, 2).fault;
+  EXPECT_EQ(f.kind, FaultKind::unsupported);
+  EXPECT_NE(f.message.find("no multiple of clusters"), std::string::npos) << f.message;
+}
+
 TEST(Cluster, MisuseFaults) {
   const char* twice = "barrier.cluster.arrive;\n barrier.cluster.arrive;";
   EXPECT_NE(run(twice, 2, 2).fault.message.find("arrived already"), std::string::npos);
