@@ -177,6 +177,25 @@ RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k
   return order;
 }
 
+namespace {
+
+// What `plan` queues where at most `max_splits` parts of K are summed, and what that takes.
+Plan with_splits(Plan plan, const Normal& p, const model::GemmProblem& problem, int sm_count,
+                 int max_splits) {
+  plan.queue = remembered_plan(problem, sm_count, max_splits);
+  if (!model::needs_repack(plan.queue.main)) {
+    plan.a = plan.b = {};
+    plan.counter_bytes = 0;
+  }
+  plan.at_partial = plan.moved_bytes();
+  if (plan.queue.main.splits > 1) {
+    plan.partial_bytes = static_cast<size_t>(p.m) * p.n * p.batches * 4 * plan.queue.main.splits;
+  }
+  return plan;
+}
+
+}  // namespace
+
 Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlimited) {
   Plan plan;
   plan.a = plan_move(p.a, p.m, p.k, p.type_a, p.batches, 0);
@@ -189,24 +208,16 @@ Plan make_plan(const Normal& p, int sm_count, size_t workspace_bytes, bool unlim
   }
   const bool may_move = unlimited || workspace_bytes >= plan.moved_bytes();
   const model::GemmProblem problem = problem_of(p, plan, may_move);
-  int max_splits = model::most_splits(problem);
-  if (!unlimited) {
-    // On the CUDA cores only kernels that move nothing split K.
-    const size_t taken = problem.cuda_cores ? 0 : plan.moved_bytes();
-    const size_t left = workspace_bytes > taken ? workspace_bytes - taken : 0;
-    max_splits = model::most_splits(problem, static_cast<int64_t>(std::min(left, size_t{1} << 40)));
-  }
-  plan.queue = remembered_plan(problem, sm_count, max_splits);
-  if (!model::needs_repack(plan.queue.main)) {
-    plan.a = plan.b = {};
-    plan.counter_bytes = 0;
-  }
-  plan.at_partial = plan.moved_bytes();
-  if (plan.queue.main.splits > 1) {
-    plan.partial_bytes =
-        static_cast<size_t>(plan.queue.m) * plan.queue.n * p.batches * 4 * plan.queue.main.splits;
-  }
-  return plan;
+  if (unlimited) return with_splits(plan, p, problem, sm_count, model::most_splits(problem));
+  const auto splits_in = [&](size_t bytes) {
+    return model::most_splits(problem, static_cast<int64_t>(std::min(bytes, size_t{1} << 40)));
+  };
+  // First as if no operand had to be moved: kernels that gather split K, too.
+  const Plan whole = with_splits(plan, p, problem, sm_count, splits_in(workspace_bytes));
+  if (whole.moved_bytes() + whole.partial_bytes <= workspace_bytes) return whole;
+  const size_t moved = plan.moved_bytes();
+  return with_splits(plan, p, problem, sm_count,
+                     splits_in(workspace_bytes > moved ? workspace_bytes - moved : 0));
 }
 
 std::string describe_call(const GemmArguments& g, int sm_count) {

@@ -207,8 +207,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   // Of the stage being read, where this thread's fragments of its first k lie.
   uint32_t a_stage = stages + row0 * 4, b_stage = stages + kBytesA + column0 * 4;
   const uint32_t a_end = a_stage + kStages * Tile::kStageBytes;
-  load_fragment<TM, 32>(a[0], a_stage);
-  load_fragment<TN, 16>(b[0], b_stage);
+  if (tiles > 0) {
+    load_fragment<TM, 32>(a[0], a_stage);
+    load_fragment<TN, 16>(b[0], b_stage);
+  }
   constexpr int U = Tile::kUnroll, kLineA = kPitchA * 4, kLineB = kPitchB * 4;
   uint32_t a_next = a_stage + kLineA, b_next = b_stage + kLineB;  // of the k after this one
 #pragma unroll 1
@@ -218,11 +220,13 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 #pragma unroll
       for (int u = 0; u < U; ++u) {
         if (u == U - 1 && k + U == BK) {
-          // The next stage has arrived, and this one is no longer read but from registers.
+          // The next stage has arrived, and this one is no longer read but from registers. Behind
+          // the last there is none: what is loaded once more is not used.
           copy_wait<kStages - 2>();
           meet();
-          a_stage += Tile::kStageBytes;
-          b_stage += Tile::kStageBytes;
+          const int bytes = t + 1 < tiles ? Tile::kStageBytes : 0;
+          a_stage += bytes;
+          b_stage += bytes;
           if (a_stage == a_end) {
             a_stage -= kStages * Tile::kStageBytes;
             b_stage -= kStages * Tile::kStageBytes;

@@ -14,6 +14,7 @@ struct SgemmGrid {
   int m, n, k, k_per_split, splits, batches, tiles_m, tiles_n, raster_group;
   int k_cluster;  // > 1: the CTAs of a cluster share K of one tile (splits is 1)
   float alpha, beta;
+  float one = 1;  // not known to the compiler
   const void* c;
   int64_t ld_c, stride_c;
   void* d;
@@ -44,11 +45,12 @@ struct SgemmStore {
     whole = p.output == Output::kF32 && p.beta == 0.0f && (p.ld_d & 3) == 0 &&
             (p.stride_d & 3) == 0 && (reinterpret_cast<uintptr_t>(p.d) & 15) == 0;
   }
-  // Every way to store scales first: sums that went to memory as they are, four at once, would lie
-  // in registers as they do there from the start, on the banks of the B that they are multiplied with
-  // (a tenth of the multiplications would wait for a bank).
-  __device__ __forceinline__ float4 scaled(const float* sum) const {
-    return {p.alpha * sum[0], p.alpha * sum[1], p.alpha * sum[2], p.alpha * sum[3]};
+  // Sums are multiplied before they are stored in any way (by alpha, partial sums by one): those that
+  // went to memory as they are, four at once, would lie in registers as they do there from the
+  // start, on the banks of the B that they are multiplied with, for which a tenth of the
+  // multiplications would wait.
+  __device__ __forceinline__ static float4 times(float factor, const float* sum) {
+    return {factor * sum[0], factor * sum[1], factor * sum[2], factor * sum[3]};
   }
   // One sum, scaled by alpha; `row` and `column` exist.
   __device__ __forceinline__ void one(int row, int column, float v) const {
@@ -87,7 +89,7 @@ __device__ __forceinline__ void store_sums(const SgemmStore& store, const float 
     if (row >= store.p.m) continue;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      store.four(row, column0 + 4 * j, store.scaled(&sum[i][j]));
+      store.four(row, column0 + 4 * j, store.times(store.p.alpha, &sum[i][j]));
     }
   }
 }
@@ -107,7 +109,7 @@ __device__ __forceinline__ void store_sums_by_rows(const SgemmStore& store,
     const uint32_t line = base + (lane_row + (i / 4) * 32 + i % 4) * kWarpPitch + lane_column * 4;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      store_quad(line + 16 * j, store.scaled(&sum[i][j]));
+      store_quad(line + 16 * j, store.times(store.p.alpha, &sum[i][j]));
     }
   }
   __syncwarp();
@@ -143,7 +145,7 @@ __device__ __forceinline__ void store_shared_sums(const SgemmStore& store,
         base + group * partial_bytes(BM, BN) + (row0 + (i / 4) * 32 + i % 4) * kPitch + column0 * 4;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      store_quad(line + 16 * j, store.scaled(&sum[i][j]));
+      store_quad(line + 16 * j, store.times(store.p.one, &sum[i][j]));
     }
   }
   if (ranks > 1) {
@@ -175,7 +177,9 @@ __device__ __forceinline__ void store_shared_sums(const SgemmStore& store,
         total.w += part[r].w;
       }
     }
-    store.four(at.m * BM + row, at.n * BN + quad * 4, total);
+    const float alpha = store.p.alpha;
+    store.four(at.m * BM + row, at.n * BN + quad * 4,
+               {alpha * total.x, alpha * total.y, alpha * total.z, alpha * total.w});
   }
   if (ranks > 1) gpu::cluster_sync_relaxed();  // no CTA leaves while its peers may read from it
 }

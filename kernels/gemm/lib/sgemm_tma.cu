@@ -145,6 +145,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     load_quads<TN, 16>(b[which], b_next + ahead * Tile::kLineB);
   };
   auto load_first = [&] {  // of a stage
+    mbarrier_wait(full + 8 * stage, phase);
     const uint32_t start = stages + stage * Tile::kStageBytes;
     a_next = start + row0 * 4;
     b_next = start + Tile::kBytesA + column0 * 4;
@@ -152,8 +153,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     a_next += Tile::kLineA;
     b_next += Tile::kLineB;
   };
-  if (kGroups == 1 || group < blocks) mbarrier_wait(full + 8 * stage, 0);
-  load_first();
+  if (kGroups == 1 || group < blocks) load_first();
 #pragma unroll 1
   for (int t = group; t < blocks; t += kGroups) {
     // Two k a turn; longer bodies do not fit the L0 cache.
@@ -174,8 +174,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       stage = group;
       phase ^= 1;
     }
-    if (t + kGroups < blocks) mbarrier_wait(full + 8 * stage, phase);
-    load_first();  // behind the last block of stale values, which nothing uses
+    if (t + kGroups < blocks) load_first();
     __syncwarp();  // every lane has its last values of the stage before
     if (lane == 0) mbarrier_arrive(empty + 8 * before);
     multiply(sum, a[1], b[1]);
