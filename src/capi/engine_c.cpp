@@ -189,6 +189,7 @@ int tw_engine_launch(tw_engine* engine, const char* name, const uint32_t grid[3]
     launch.grid = {grid[0], grid[1], grid[2]};
     launch.block = {block[0], block[1], block[2]};
     launch.cluster = {1, 1, 1};
+    if (info.cluster[0] != 0) launch.cluster = {info.cluster[0], info.cluster[1], info.cluster[2]};
     launch.dynamic_shared_bytes = dynamic_shared_bytes;
     launch.id = ++engine->launches;
     if (std::string wrong = limits(engine->spec, info, launch); !wrong.empty())

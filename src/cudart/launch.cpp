@@ -137,7 +137,7 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
 
   dim3 cluster = request.cluster;
   const dim3 own = own_cluster(*state);
-  if (cluster.x * cluster.y * cluster.z == 1) {
+  if (cluster.x == 1 && cluster.y == 1 && cluster.z == 1) {
     cluster = own;
     if (info.explicit_cluster && info.cluster[0] == 0 && state->cluster[0] == 0 &&
         !request.clustered)

@@ -12,6 +12,7 @@
 #include "emu/cta.h"
 #include "emu/memory.h"
 #include "emu/tensor_map.h"
+#include "emu/windows.h"
 
 namespace tw::emu {
 namespace {
@@ -40,6 +41,10 @@ class BulkCopy {
                     fmt::format("a bulk copy of {} bytes between {} address {:#x} and shared "
                                 "address {:#x}: all three must be multiples of 16",
                                 bytes, within_ ? "generic" : "global", global, shared));
+    if (bytes > kOwnMask)
+      return misuse(
+          FaultKind::illegal_address,
+          fmt::format("a bulk copy of {} bytes: more than any block's shared memory", bytes));
     for (uint32_t at = 0; at < bytes; at += kPiece)
       if (!move(global + at, shared + at, 0, kPiece)) return false;
     return true;

@@ -70,9 +70,10 @@ CtaState Cluster::run(Worker& worker) {
   }
 }
 
-// All warps that can run wait for mbarriers, turn after turn, and their registers stay as they are: nobody
-// is left to arrive. (A loop that asks an mbarrier and global memory in turn would be taken for one, too.)
+// All warps that can run wait for mbarriers, turn after turn, and their registers stay as they are:
+// nobody is left to arrive. Not where a loop may ask memory in turn, which another block may write.
 bool Cluster::waits_in_vain() {
+  if (state_.program->order_dependent) return false;
   constexpr uint32_t kTurns = 256, kCompared = 8;
   for (uint32_t rank = 0; rank < size(); ++rank)
     if (!ended(rank) && !cta(rank).only_failed_waits) {
@@ -93,7 +94,7 @@ bool Cluster::waits_in_vain() {
 uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
   const uint32_t rank = uint32_t(address >> kRankShift) - 1;
   const uint64_t offset = address & kOwnMask;
-  if (rank >= size()) return nullptr;
+  if (size() == 1 || rank >= size()) return nullptr;  // without a cluster no address has a rank
   Cta& owner = cta(rank);
   if (owner.live == 0 || offset + bytes > owner.shared_bytes) return nullptr;
   return reinterpret_cast<uint8_t*>(owner.shared.get()) + offset;
@@ -169,14 +170,19 @@ void Cluster::fault_deadlock(Worker& worker) {
   Fault& f = worker.fault;
   f.kind = FaultKind::deadlock;
   std::set<std::string> places;
+  bool others_run = size() == 1;
   for (uint32_t rank = size(); rank-- > 0;) {
     if (cta(rank).live == 0) continue;
+    if (cta(rank).can_run() && !cta(rank).only_failed_waits) {
+      others_run = true;
+      continue;
+    }
     f.block = cta(rank).index;
     cta(rank).add_waiting(f, places);
   }
   f.message = fmt::format(
       "deadlock: every thread of the {} that has not exited waits, and nothing can release them:",
-      size() == 1 ? "block" : "cluster");
+      others_run ? "block" : "cluster");
   for (const std::string& p : places) f.message += "\n  " + p;
 }
 

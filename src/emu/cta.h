@@ -91,6 +91,7 @@ struct Spinning {
 struct WarpNotes {
   Spinning spinning;
   uint32_t wgmma_groups = 0;  // closed so far
+  uint32_t wgmma_turns = 0;   // waited for the other warps of the warpgroup, at this wait
   // The site of a wait for an mbarrier that has failed in the warp's last turn, or kNoSite.
   uint32_t failed_wait = kNoSite;
 };

@@ -191,16 +191,22 @@ const Op* wgmma_commit(TW_HANDLER_ARGS) {
 }
 
 const Op* wgmma_wait(TW_HANDLER_ARGS) {
+  constexpr uint32_t kMostTurns =
+      256;  // one that commits less often, or waits for this one, is not waited for
   Cta& cta = *warp->cta;
   const uint32_t mine = cta.notes[warp->index].wgmma_groups, pending = uint32_t(op->imm);
   const uint32_t first = warp->index & ~3u;
+  uint32_t& turns = cta.notes[warp->index].wgmma_turns;
   for (uint32_t w = first; w < first + 4 && w < cta.warps.size() && mine > pending; ++w) {
-    if (cta.notes[w].wgmma_groups + pending >= mine || cta.warps[w].state == WarpState::done)
-      continue;
+    const WarpState other = cta.warps[w].state;
+    const bool runs = other == WarpState::ready || other == WarpState::yielded;
+    if (cta.notes[w].wgmma_groups + pending >= mine || !runs) continue;
+    if (++turns > kMostTurns) break;
     warp->pc = op;
     warp->state = WarpState::yielded;
     return nullptr;
   }
+  turns = 0;
   TW_NEXT;
 }
 

@@ -117,7 +117,11 @@ const Op* access_fault(const Op* op, char* frame, Warp* warp, const MemoryKey& k
                                    uint32_t(op->imm)))
                : reinterpret_cast<const uint64_t*>(frame + op->a)[slot] + uint64_t(op->imm);
     bool bad_alignment = (address & (bytes - 1)) != 0;
-    if (!bad_alignment && lane_pointer(warp, key.space, address, bytes, lane) != nullptr) continue;
+    // ld.shared and st.shared reach the block's own memory only, whatever block an address names.
+    const bool there = key.space == AccessSpace::shared
+                           ? address + bytes <= warp->shared_bytes
+                           : lane_pointer(warp, key.space, address, bytes, lane) != nullptr;
+    if (!bad_alignment && there) continue;
     fault_lane = lane;
     fault_address = address;
     misaligned = bad_alignment;

@@ -100,8 +100,11 @@ uint32_t CheckSession::cluster_access(const emu::Access& a, uint32_t lanes,
     alignas(64) uint64_t offsets[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = uint32_t(address[l]) & emu::kOwnMask;
     fill_idle(offsets, here);
-    if (rank >= cluster.size()) {
-      memcheck_lane(a, AccessSpace::shared, first, uint32_t(address[first]));
+    // Nor do ld.shared and st.shared reach another block.
+    if (rank >= cluster.size() || (high != 0 && a.narrow() && !a.site.bulk)) {
+      for (uint32_t rest = here; rest != 0; rest &= rest - 1)
+        memcheck_lane(a, AccessSpace::shared, first_lane(rest),
+                      uint32_t(address[first_lane(rest)]));
       continue;
     }
     emu::Cta& owner = cluster.cta(rank);

@@ -194,8 +194,9 @@ void CheckSession::invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, u
 
 // What ends a kernel without a finding of its own.
 void CheckSession::kernel_fault(const emu::Fault& fault) {
-  const bool misuse =
-      fault.kind == emu::FaultKind::trap && fault.message.starts_with("mbarrier misuse");
+  const bool of_cluster = fault.message.starts_with("barrier.cluster misuse");
+  const bool misuse = fault.kind == emu::FaultKind::trap &&
+                      (of_cluster || fault.message.starts_with("mbarrier misuse"));
   const bool other =
       fault.kind == emu::FaultKind::trap || fault.kind == emu::FaultKind::assert_failed ||
       fault.kind == emu::FaultKind::illegal_instruction || fault.kind == emu::FaultKind::invalid_pc;
@@ -203,8 +204,9 @@ void CheckSession::kernel_fault(const emu::Fault& fault) {
   count(misuse ? "invalid-sync" : "kernel-fault", Severity::error, 0, 2, 1, [&](Finding& f) {
     f.message = fault.message;
     f.advice =
-        misuse ? "initialise the mbarrier with the number of arrivals of a phase, and let "
-                 "exactly so many come, with the bytes that were announced"
+        of_cluster ? "every thread arrives once, then waits, before it arrives again"
+        : misuse   ? "initialise the mbarrier with the number of arrivals of a phase, and let "
+                     "exactly so many come, with the bytes that were announced"
         : fault.file.find("cooperative_groups") != std::string::npos && !now_->launch.cooperative
             ? "groups of the whole grid want a cooperative launch: "
               "cudaLaunchCooperativeKernel"
