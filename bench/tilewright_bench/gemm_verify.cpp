@@ -383,8 +383,8 @@ void verify_refusals(Log& log) {
   expect("no workspace for a ragged pitch", "workspace_bytes", g);
 }
 
-// The same bits from 100 runs, and from two streams at once; the last one repacks while it runs, with
-// its edges on idle SMs.
+// The same bits from 100 runs, and from two streams at once; the last one repacks while it runs,
+// with its edges on idle SMs.
 void verify_determinism(Log& log) {
   const Shape shapes[] = {{500, 700, 900},    {64, 512, 8192, false, true},   {513, 511, 129, true},
                           {2047, 2561, 2049}, {4097, 2049, 1025, true, true}, {4097, 4097, 4097}};

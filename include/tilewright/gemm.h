@@ -11,9 +11,9 @@
 // A call queues work on `stream` (nullptr: the default stream) of the current device, allocates
 // nothing, waits for nothing, may be captured into a graph and may be made from any thread.
 // Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
-// a time; it overlaps no operand (nothing checks that). D overlaps A and B nowhere between its first
-// and last byte, not even in the gaps of their rows. Errors are values (status.h) that name the
-// argument, and touch nothing.
+// a time; it overlaps no operand (nothing checks that). D overlaps A and B nowhere between its
+// first and last byte, not even in the gaps of their rows. Errors are values (status.h) that name
+// the argument, and touch nothing.
 //
 // Tested by tilewright-bench gemm --suite verify (GPU) and tests/unit/model/gemm_model_test.cpp
 // (choice of kernel).
@@ -66,9 +66,9 @@ typedef struct tw_gemm_arguments {
 } tw_gemm_arguments;
 
 // A StatusCode of status.h as an int: 0 or a code of tw_status_code (transpose_c.h, whose
-// tw_last_error() knows nothing of these calls). `argument` (may be null) receives the static name of
-// the wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no
-// split of K).
+// tw_last_error() knows nothing of these calls). `argument` (may be null) receives the static name
+// of the wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some
+// kernel (no split of K).
 int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
                       const char** argument);
 int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes,

@@ -1,5 +1,5 @@
-// Semantic version of the GPU library, for C (tw_version() is in transpose_c.h) and C++. The C and C++
-// interfaces keep source compatibility within a major version (0.x: within a minor version).
+// Semantic version of the GPU library, for C (tw_version() is in transpose_c.h) and C++. The C and
+// C++ interfaces keep source compatibility within a major version (0.x: within a minor version).
 #pragma once
 
 #define TILEWRIGHT_VERSION_MAJOR 0

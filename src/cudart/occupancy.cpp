@@ -91,8 +91,9 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
   });
 }
 
-// As if every cluster could lie on any SMs: that its CTAs need one GPC is not modelled. Of CTAs that fill
-// an SM, an H200 gives 66, 30, 15 and 7 clusters of 2, 4, 8 and 16, this 66, 33, 16 and 8.
+// As if every cluster could lie on any SMs: that its CTAs need one GPC is not modelled. Of CTAs
+// that fill an SM, an H200 gives 66, 30, 15 and 7 clusters of 2, 4, 8 and 16, this 66, 33, 16 and
+// 8.
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* config) {
   return with_context([&](Context& context) -> cudaError_t {

@@ -1,5 +1,5 @@
-// Bulk copies: a lane moves a run of bytes, or a box of a tensor, 16 bytes at a time. The manual lets
-// a copy happen at any time until it is waited for; here it happens at its start.
+// Bulk copies: a lane moves a run of bytes, or a box of a tensor, 16 bytes at a time. The manual
+// lets a copy happen at any time until it is waited for; here it happens at its start.
 //
 // Tested by tests/e2e/programs/bulk.cu and steps 16, 17 and 20 of kernels/gemm.
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// The CTAs of a cluster in flight: begun together, run in turns by one host thread, since they may wait
-// for one another and reach into one another's shared memory. A launch without clusters has clusters of
-// one CTA, which costs it nothing. Like a CTA, the object is used again for another cluster of the launch.
+// The CTAs of a cluster in flight: begun together, run in turns by one host thread, since they may
+// wait for one another and reach into one another's shared memory. A launch without clusters has
+// clusters of one CTA, which costs it nothing. Like a CTA, the object is used again for another
+// cluster of the launch.
 //
 // Alternatives: CTAs of a cluster on several host threads (their shared memory would need the host's
 // atomics, and results would depend on the schedule), and all CTAs of a launch on one thread, as for
@@ -29,8 +30,8 @@ class Cluster {
   Cta& cta(uint32_t rank) { return rank == 0 ? first_ : *others_[rank - 1]; }
   const Cta& cta(uint32_t rank) const { return rank == 0 ? first_ : *others_[rank - 1]; }
   uint64_t number() const { return number_; }
-  // The host's address of `bytes` of shared memory at an address with a rank in it (windows.h); nullptr
-  // if there is no such CTA, it has exited, or it has less memory.
+  // The host's address of `bytes` of shared memory at an address with a rank in it (windows.h);
+  // nullptr if there is no such CTA, it has exited, or it has less memory.
   uint8_t* shared(uint64_t address, uint32_t bytes);
   // What an address without such memory means, for messages.
   std::string why_not_shared(uint64_t address) const;
@@ -67,8 +68,8 @@ class Cluster {
   uint32_t live_ = 0;     // threads that have not exited
   uint32_t arrived_ = 0;  // of those, in this phase of the barrier
   Choices choices_;
-  // Turns in a row in which nothing happened but waits for mbarriers that failed, and what the warps'
-  // registers were then.
+  // Turns in a row in which nothing happened but waits for mbarriers that failed, and what the
+  // warps' registers were then.
   uint32_t in_vain_ = 0;
   uint64_t in_vain_state_ = 0;
 };

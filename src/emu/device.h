@@ -140,8 +140,9 @@ struct DeviceOptions {
   // uniform short cut runs. Slow; a second opinion on everything the decoder concludes.
   bool lanes_apart = false;
   bool order_any = false;  // --fast: order-dependent kernels run in parallel too
-  // Which interleaving kernels run in whose threads order one another by memory: 0: blocks and warps
-  // by number, as long as they can run; otherwise chosen at random, the same for the same number.
+  // Which interleaving kernels run in whose threads order one another by memory: 0: blocks and
+  // warps by number, as long as they can run; otherwise chosen at random, the same for the same
+  // number.
   uint32_t schedule = 0;
   // Sink for device printf text (whole calls, in order). Called from worker threads, serialised.
   std::function<void(std::string_view)> on_printf;

@@ -11,9 +11,9 @@
 
 namespace tw::emu {
 
-// A launched grid, cluster by cluster: CTA by CTA where there are no clusters. Kernels whose results
-// cannot depend on the order of CTAs run them on all workers, each taking the next number; the others
-// run on one thread in one fixed interleaving.
+// A launched grid, cluster by cluster: CTA by CTA where there are no clusters. Kernels whose
+// results cannot depend on the order of CTAs run them on all workers, each taking the next number;
+// the others run on one thread in one fixed interleaving.
 class GridRunImpl final : public GridRun {
  public:
   GridRunImpl(DeviceImpl& device, const Launch& launch, const Program& program);

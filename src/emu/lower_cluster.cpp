@@ -1,8 +1,8 @@
-// What a CTA knows of its cluster, and addresses in the shared memory of the others. The shape of the
-// cluster is known when a kernel is decoded, so nothing here needs more than %ctaid.
+// What a CTA knows of its cluster, and addresses in the shared memory of the others. The shape of
+// the cluster is known when a kernel is decoded, so nothing here needs more than %ctaid.
 //
-// Loads, stores and atomics on .shared::cluster become generic ones where there are clusters: a rank in
-// the address (windows.h) goes the way of all addresses in the window of shared memory.
+// Loads, stores and atomics on .shared::cluster become generic ones where there are clusters: a
+// rank in the address (windows.h) goes the way of all addresses in the window of shared memory.
 //
 // Tested by tests/unit/emu/cluster_test.cpp and tests/e2e/programs/cluster.cu.
 #include <fmt/format.h>
@@ -117,7 +117,8 @@ Status Lowering::rank_of_address(Instance& f, const ptx::Instruction& in, const 
   return guard_ != kNoReg ? guarded(in, make) : make();
 }
 
-// cvta of shared memory in a cluster: a generic address holds the rank, the CTA's own in the space does not.
+// cvta of shared memory in a cluster: a generic address holds the rank, the CTA's own in the space
+// does not.
 void Lowering::convert_shared(Source from, bool to_space, uint32_t destination) {
   const Source window = constant(kSharedWindow);
   if (to_space) {
@@ -169,8 +170,8 @@ void Lowering::complete_transaction(Source barrier, Source bytes) {
   complete.s[complete.sources++] = bytes;
 }
 
-// st.async [a], b, [mbar] and red.async: a store or reduction, then its mbarrier's transaction. Both
-// addresses are of the same CTA's shared memory.
+// st.async [a], b, [mbar] and red.async: a store or reduction, then its mbarrier's transaction.
+// Both addresses are of the same CTA's shared memory.
 Status Lowering::async_store(Instance& f, const ptx::Instruction& in, const isa::Match& match,
                              bool reduces) {
   if (in.operands.size() != 3)

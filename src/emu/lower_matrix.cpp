@@ -1,7 +1,7 @@
 // Warp-level matrix instructions. ldmatrix and stmatrix are a load or store of a row of 16 bytes a
 // lane, so that bounds, races and bank conflicts are those of any access, and an exchange between
-// lanes (Builtin::matrix_move). mma is one Builtin::matrix_multiply, wmma.mma two where its matrices
-// are wider.
+// lanes (Builtin::matrix_move). mma is one Builtin::matrix_multiply, wmma.mma two where its
+// matrices are wider.
 //
 // Which lane holds which element of a wmma fragment is left open by the manual; here it is the
 // layout of mma (isa/matrix.h), which is also that of GPUs since compute capability 8.0.
@@ -368,8 +368,8 @@ Result<Lowering::MatrixPlace> Lowering::matrix_place(Instance& f, const ptx::Ins
   return m;
 }
 
-// The accesses of one wmma.load or wmma.store: the lane's address is computed once, and once for each
-// distance of lines.
+// The accesses of one wmma.load or wmma.store: the lane's address is computed once, and once for
+// each distance of lines.
 struct Lowering::MatrixLines {
   MatrixLines(Lowering& l, const ptx::Instruction& in, const MatrixPlace& place, const Cell& first,
               uint32_t bits, uint8_t layout)

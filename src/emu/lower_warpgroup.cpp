@@ -47,8 +47,8 @@ bool is_one_of(const Operand& o, std::initializer_list<int64_t> values) {
 
 // A factor in shared memory, where its descriptor says (the manual's "Matrix Descriptor Format").
 // Rows are those of A, columns of B; eight of them are a group. A line of the swizzle's pattern is
-// 16 << log_pieces bytes: along k of one row, or across the rows of one k. Its 16-byte pieces lie at
-// piece XOR (line of the pattern) in it.
+// 16 << log_pieces bytes: along k of one row, or across the rows of one k. Its 16-byte pieces lie
+// at piece XOR (line of the pattern) in it.
 struct Lowering::SharedFactor {
   SharedFactor(Lowering& l, const ptx::Instruction& in, const Source& descriptor, bool across)
       : l_(l), across_(across) {
@@ -81,8 +81,8 @@ struct Lowering::SharedFactor {
     }
   }
 
-  // A register of a fragment of mma, of both factors alike: 4 bytes of k from 4 t + 16 `half` on, of
-  // row g of group number `group`.
+  // A register of a fragment of mma, of both factors alike: 4 bytes of k from 4 t + 16 `half` on,
+  // of row g of group number `group`.
   Source word(const Source& group, uint32_t half) {
     Source at = half == 0 ? base_ : plus(base_, half_);
     if (!across_) return load(Element::b32, plus(at, times(group, group_stride_)));
@@ -119,7 +119,8 @@ struct Lowering::SharedFactor {
   Source base_, group_stride_, half_, line_bytes_, log_pieces_, pieces_below_, first_line_;
 };
 
-// wgmma.mma_async.sync.aligned.SHAPE.types d, a, b, scale-d{, scale-a, scale-b{, trans-a}{, trans-b}}
+// wgmma.mma_async.sync.aligned.SHAPE.types d, a, b, scale-d{, scale-a, scale-b{, trans-a}{,
+// trans-b}}
 Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
                                     const isa::Match& match, Machine machine) {
   const Factors factors = factors_of(machine);

@@ -32,8 +32,8 @@ using OperandKind = ptx::Operand::Kind;
 
 inline constexpr uint32_t kMaxInlineDepth = 32;
 inline constexpr size_t kMaxInstructions = 4'000'000;
-// PTX instructions of a kernel with all that it calls, and of a function worth inlining when that is
-// too much.
+// PTX instructions of a kernel with all that it calls, and of a function worth inlining when that
+// is too much.
 inline constexpr uint64_t kMaxInlined = 100'000, kMaxSmallFunction = 500;
 
 inline uint8_t register_bytes(Type type) {

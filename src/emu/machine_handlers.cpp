@@ -183,8 +183,8 @@ const Op* cluster_wait(TW_HANDLER_ARGS) {
   return wait_at(op, frame, warp, kClusterBarrier);
 }
 
-// A group of wgmma is the warpgroup's: it is complete when each of the four warps has done its part,
-// which here is before it commits the group.
+// A group of wgmma is the warpgroup's: it is complete when each of the four warps has done its
+// part, which here is before it commits the group.
 const Op* wgmma_commit(TW_HANDLER_ARGS) {
   ++warp->cta->notes[warp->index].wgmma_groups;
   TW_NEXT;

@@ -93,7 +93,8 @@ inline uint32_t shuffle_source(uint8_t operation, uint32_t l, uint32_t b, uint32
   return in_range ? uint32_t(j) & 31 : l;
 }
 
-// The bodies of matrix_move and matrix_multiply, for the lanes that take part (matrix_handlers.cpp).
+// The bodies of matrix_move and matrix_multiply, for the lanes that take part
+// (matrix_handlers.cpp).
 void matrix_move_lanes(const MachineOperands& o, char* frame, uint32_t lanes);
 void matrix_multiply_lanes(const MachineOperands& o, char* frame, uint32_t lanes);
 

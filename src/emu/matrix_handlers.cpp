@@ -1,9 +1,10 @@
 // Warp-level matrix instructions: the product, of matrices that lie in lanes as isa/matrix.h says
 // (halves of C and D are packed by neighbouring columns).
 //
-// The manual leaves open how sums of floats are rounded ("at least single precision"). Here products
-// are exact and are added up, with C, in double, k by k; that sum is rounded to D's type. Hardware cuts off
-// in places, so that last bits differ. f64 is a chain of fused multiply-adds in the order of k.
+// The manual leaves open how sums of floats are rounded ("at least single precision"). Here
+// products are exact and are added up, with C, in double, k by k; that sum is rounded to D's type.
+// Hardware cuts off in places, so that last bits differ. f64 is a chain of fused multiply-adds in
+// the order of k.
 //
 // The loops of the product are chosen by the processor, not by TILEWRIGHT_TARGET; their results are
 // the same.

@@ -129,9 +129,9 @@ template <int kSign> const Op* transaction(TW_HANDLER_ARGS) {
                    });
 }
 
-// Done when the phase named by the state (or parity) has passed. When it has not, there is no use in
-// trying again before other warps have run: the warp gives back most of its fuel, all but an eighth,
-// which the wait has cost (Cta::note_yield).
+// Done when the phase named by the state (or parity) has passed. When it has not, there is no use
+// in trying again before other warps have run: the warp gives back most of its fuel, all but an
+// eighth, which the wait has cost (Cta::note_yield).
 const Op* wait(TW_HANDLER_ARGS) {
   return each_lane(
       op, frame, warp,

@@ -67,7 +67,8 @@ struct Site {
 
 struct Block {
   uint32_t full = 0, masked = 0;  // first Op
-  // From here on lanes may do something that others see before they wait for all of their CTA or warp.
+  // From here on lanes may do something that others see before they wait for all of their CTA or
+  // warp.
   bool acts = false;
   std::vector<uint32_t> sites;  // of the instructions that begin in it, in order
 };
@@ -119,8 +120,8 @@ struct Program {
   std::vector<std::shared_ptr<void>> owned;  // what Op::extra points to
 };
 
-// What a kernel, or a function it calls, names. nvcc puts the shared arrays of all kernels at module
-// scope; a CTA has room for those of its own kernel only.
+// What a kernel, or a function it calls, names. nvcc puts the shared arrays of all kernels at
+// module scope; a CTA has room for those of its own kernel only.
 struct Reachable {
   std::vector<bool> variables;                  // by Module::variables index
   std::vector<const ptx::Function*> functions;  // with their bodies, where the module has them

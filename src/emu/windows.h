@@ -1,9 +1,9 @@
 // Where the state spaces lie in the 64-bit generic address space. Global, constant and parameter
 // addresses are generic addresses already; shared and local ones are offsets into a window.
 //
-// In a cluster of several CTAs generic addresses of shared memory hold the CTA's rank, so that they mean
-// the same to all of them, as on the hardware. Addresses in the space itself hold it only where they are
-// another CTA's.
+// In a cluster of several CTAs generic addresses of shared memory hold the CTA's rank, so that they
+// mean the same to all of them, as on the hardware. Addresses in the space itself hold it only
+// where they are another CTA's.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ inline uint64_t function_address(uint32_t function) {
   return kFunctionWindow + 16 * uint64_t(function);
 }
 
-// Within the window, and as a 32-bit address: a CTA's own shared memory begins at 0, that of the CTA of
-// rank r of its cluster at (r + 1) << kRankShift.
+// Within the window, and as a 32-bit address: a CTA's own shared memory begins at 0, that of the
+// CTA of rank r of its cluster at (r + 1) << kRankShift.
 inline constexpr uint32_t kRankShift = 24;
 inline constexpr uint32_t kOwnMask = (1u << kRankShift) - 1;
 // Ranks beyond the cluster's are kept apart as well as may be.

@@ -36,7 +36,8 @@ constexpr RowInfo scalar_video(std::string_view grammar, std::string_view manual
 }
 inline constexpr std::string_view kScalarVideo = "scalar-video-instructions-vadd-vsub-vabsdiff-vmin-vmax", kScalarVideoShift = "scalar-video-instructions-vshl-vshr";
 
-// Matrix instructions: emu/lower_matrix.cpp. Their operands are vectors of registers, whose number it checks.
+// Matrix instructions: emu/lower_matrix.cpp. Their operands are vectors of registers, whose number
+// it checks.
 constexpr RowInfo matrix(std::string_view grammar, std::string_view operands, std::string_view manual, std::span<const Type> types, std::span<const Type> types2 = {}, uint16_t min_ptx = 70, uint16_t min_sm = 80, Category category = Category::matrix) {
   return {.grammar = grammar, .operands = operands, .types = types, .types2 = types2, .body = Body::warp, .category = category, .min_ptx = min_ptx, .min_sm = min_sm, .manual = manual};
 }

@@ -72,8 +72,8 @@ struct LaneCoordinate {
   uint32_t g = 0, t = 0, c = 0;
   constexpr uint32_t at(uint32_t lane) const { return g * (lane / 4) + t * (lane % 4) + c; }
 };
-// Register r of a factor with 8 * groups rows (of B: columns) and `elements` of k a register: the row,
-// and the k of element e.
+// Register r of a factor with 8 * groups rows (of B: columns) and `elements` of k a register: the
+// row, and the k of element e.
 constexpr LaneCoordinate factor_row(uint32_t r, uint32_t groups) {
   return {1, 0, 8 * (r % groups)};
 }

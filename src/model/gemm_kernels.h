@@ -1,5 +1,5 @@
-// The GEMM kernels that the library has: what model and kernels both state, once. Without the model's
-// constants, so that fitting those compiles no kernel anew.
+// The GEMM kernels that the library has: what model and kernels both state, once. Without the
+// model's constants, so that fitting those compiles no kernel anew.
 //
 // Tested by tests/unit/model/gemm_model_test.cpp; kernels/gemm/lib/wgmma_instances.cu asserts it.
 #pragma once
@@ -51,7 +51,8 @@ constexpr bool repacks(GemmTile t, int element_bytes) {
 constexpr int kNarrowWidths[] = {16, 32, 64};
 constexpr int kNarrowWide = 128;
 constexpr int kNarrowResident = 2;
-// Stages of its ring: 228 KiB an SM, of which each CTA has 1 KiB reserved and 256 bytes of barriers.
+// Stages of its ring: 228 KiB an SM, of which each CTA has 1 KiB reserved and 256 bytes of
+// barriers.
 constexpr int narrow_stages(int bn) {
   return (233472 / kNarrowResident - 1280) / ((kNarrowWide + bn) * 128);
 }
@@ -69,13 +70,15 @@ constexpr bool is_gemm_tile(int bm, int bn, int resident, bool ping_pong) {
 constexpr GemmTile kCudaCoreTiles[] = {
     {128, 256}, {128, 128, 2}, {128, 128, 1, false, 2}, {64, 64, 4}};
 constexpr GemmTile kCudaCoreTmaTiles[] = {{128, 256}, {128, 128, 1, false, 2}};
-// sgemm_narrow.cu: rows or columns of D on its narrow side, on the wide one a CTA; CTAs an SM holds.
+// sgemm_narrow.cu: rows or columns of D on its narrow side, on the wide one a CTA; CTAs an SM
+// holds.
 constexpr int kFmaNarrowMost = 4, kFmaNarrowWide = 128, kFmaNarrowResident = 2;
 constexpr int kGemmClusters[] = {1, 2};
 constexpr int kSharingAClusters[] = {2, 4};
 constexpr int kMostKCluster = 8;
 constexpr int kMaxGemmSplits = 64;
-// K blocks (128 bytes of K each) that are repacked together while the product runs (repack_order.h).
+// K blocks (128 bytes of K each) that are repacked together while the product runs
+// (repack_order.h).
 constexpr int kRepackBand = 8;
 
 }  // namespace tw::model

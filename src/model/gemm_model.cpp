@@ -64,9 +64,9 @@ double cluster_read_us(const GemmMachine& machine, const GemmCandidate& c) {
 bool moves_a(const GemmProblem& p) { return p.repack_a && !p.transpose_a; }
 bool moves_b(const GemmProblem& p) { return p.repack_b && !p.transpose_b; }
 
-// Whether operands are repacked while the product runs, and how much of them before (repack_order.h):
-// what its moving warps would not have brought when tiles want it. `slots`: clusters at once;
-// c->raster_group is known.
+// Whether operands are repacked while the product runs, and how much of them before
+// (repack_order.h): what its moving warps would not have brought when tiles want it. `slots`:
+// clusters at once; c->raster_group is known.
 void plan_repack(const GemmProblem& p, const GemmMachine& machine, int64_t slots,
                  GemmCandidate* c) {
   if (p.batches > 1 || c->splits > 1 || c->k_cluster > 1 || c->shares_a ||
@@ -222,7 +222,8 @@ GemmCandidate predict_sgemm_tma(const GemmProblem& p, const GemmMachine& machine
 
 namespace {
 
-// Whether kernels that read by TMA cannot run: operands would have to be moved, and there is no room.
+// Whether kernels that read by TMA cannot run: operands would have to be moved, and there is no
+// room.
 bool lacks_room(const GemmProblem& p) {
   return !p.cuda_cores && !p.may_move && (p.repack_a || p.repack_b);
 }
@@ -235,8 +236,8 @@ void for_each_k_cluster(const GemmProblem& p, const GemmMachine& machine, GemmTi
   const int64_t blocks = div_up(p.k * p.element_bytes, 128);
   for (int k_cluster = 2; k_cluster <= kMostKCluster; ++k_cluster) {
     if (tiles > cluster_slots(machine, tile.resident, k_cluster) || blocks < 4 * k_cluster) break;
-    // Larger clusters put several of their CTAs on an SM and leave others empty (512 cubed in fp32: 18.4
-    // us with four CTAs of 64x64, 16.1 with three).
+    // Larger clusters put several of their CTAs on an SM and leave others empty (512 cubed in fp32:
+    // 18.4 us with four CTAs of 64x64, 16.1 with three).
     if (p.cuda_cores && tile.resident > 1 && k_cluster > 3) break;
     if (div_up(blocks, div_up(blocks, k_cluster)) == k_cluster) visit(k_cluster);
   }
@@ -246,8 +247,8 @@ template <class Visit>
 void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTile tile,
                         int max_splits, Visit visit) {
   if (lacks_room(p)) return;
-  // 64x192 fills one wave where wider tiles leave SMs empty. Over eleven waves (4097 cubed, repacked) it
-  // took 1.6 times its prediction, for a reason not known.
+  // 64x192 fills one wave where wider tiles leave SMs empty. Over eleven waves (4097 cubed,
+  // repacked) it took 1.6 times its prediction, for a reason not known.
   const int64_t tiles = div_up(p.m, tile.bm) * div_up(p.n, tile.bn) * p.batches;
   if (tile.bm == 64 && tile.bn == 192 && tiles > machine.sm_count) return;
   int splits[8];
@@ -300,8 +301,8 @@ void for_each_narrow(const GemmProblem& p, const GemmMachine& machine, Visit vis
       if (div_up(blocks, div_up(blocks, k_cluster)) != k_cluster) continue;
       visit(predict_narrow(p, machine, turned, k_cluster));
     }
-    // Fewer rows, where SMs would be left without a CTA, or some with two and others with one. MN-major
-    // rows come in panels of 64.
+    // Fewer rows, where SMs would be left without a CTA, or some with two and others with one.
+    // MN-major rows come in panels of 64.
     if (p.batches > 1 || (turned ? p.b_mn : p.a_mn)) continue;
     for (const int each : {1, kNarrowResident}) {
       const int64_t slots = int64_t{machine.sm_count} * each;
@@ -445,8 +446,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t rest_m = tiles_m * tile.bm - p.m, rest_n = tiles_n * tile.bn - p.n;
   const int64_t outside = (tiles_m == 1 ? rest_m : 0) + (tiles_n == 1 ? rest_n : 0);
   c.block_clocks += machine.outside_row_clocks * static_cast<double>(outside);
-  // Elsewhere the tiles at the edges do, and what their CTAs take longer no empty SM makes good where
-  // the last wave is full.
+  // Elsewhere the tiles at the edges do, and what their CTAs take longer no empty SM makes good
+  // where the last wave is full.
   const double edge_clocks = c.last_wave_fill * machine.outside_row_clocks *
                              static_cast<double>(rest_m + rest_n - outside);
 
@@ -463,8 +464,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
       std::min<double>(static_cast<double>(slots), static_cast<double>(units_m * units_n));
   const double square = std::sqrt(in_flight * tile.bn / (static_cast<double>(tile.bm) * cluster));
   c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
-  // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time keep
-  // them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
+  // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time
+  // keep them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
   constexpr int kManyWaves = 6;
   constexpr int64_t kVeryLongRowBytes = 24576;
   const int few_rows = p.k * p.element_bytes > kLongRowBytes ? 4 : 8;
@@ -628,8 +629,8 @@ double idle_sms(const GemmMachine& machine, const GemmCandidate& c) {
   return (1 - c.last_wave_fill) * machine.sm_count;
 }
 
-// What the edges take behind the main part. Where that repacks, narrow kernels start as its last wave
-// leaves SMs idle, and are done before it ends if they fit there.
+// What the edges take behind the main part. Where that repacks, narrow kernels start as its last
+// wave leaves SMs idle, and are done before it ends if they fit there.
 double edges_us(const GemmProblem& p, const GemmMachine& machine, const GemmPlan& plan) {
   const GemmCandidate& main = plan.main;
   const double idle = idle_sms(machine, main);
@@ -699,7 +700,8 @@ GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_spl
       other.columns = choose_gemm(edge, machine, 1);
     }
     other.total_us = other.main.total_us + edges_us(p, machine, other);
-    // Measured at 4097 cubed: 16-bit types gain where little is predicted, tf32 loses where 4 % are.
+    // Measured at 4097 cubed: 16-bit types gain where little is predicted, tf32 loses where 4 %
+    // are.
     const double worth_it = p.element_bytes == 2 || p.cuda_cores ? 0.995 : 0.95;
     if (other.total_us < worth_it * plan.total_us) plan = other;
   }

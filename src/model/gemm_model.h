@@ -62,8 +62,8 @@ struct GemmMachine {
   // Part of that rate that a megabyte in flight draws, beyond 0.3.
   double dram_reach_per_mb = 0.075, narrow_reach_per_mb = 0.09;
   double narrow_dram_gb_s = 4200;  // narrow kernel of 16 and 32 columns
-  // Part of the shorter of computing and loading that is not hidden, and where there is one tile along
-  // a side.
+  // Part of the shorter of computing and loading that is not hidden, and where there is one tile
+  // along a side.
   double exposed = 0.15, exposed_streaming = 0.02;
   // What DRAM's rate loses where some SMs, or pairs of SMs, hold more CTAs than others; and where
   // the CTAs of a cluster share SMs that would be enough for one each.
@@ -78,8 +78,8 @@ struct GemmMachine {
   double repack_us = 3.3;     // the kernel that repacks
   double repack_line_us = 5e-4;      // each line of a repacked operand
   double fma_narrow_round_us = 1.0;  // sgemm_narrow.cu: 64 k of a CTA
-  // Repacking while the product runs: bytes read a ns that the warps for it reach, and what share of a
-  // copy's time the product takes longer, with pairs of CTAs that share B and without.
+  // Repacking while the product runs: bytes read a ns that the warps for it reach, and what share
+  // of a copy's time the product takes longer, with pairs of CTAs that share B and without.
   double meanwhile_gb_s = 700, meanwhile_cost_pairs = 0.3, meanwhile_cost = 0.45;
   // The least mainloop for which that was faster (2047 cubed in bf16: not), twice as long in fp8.
   double meanwhile_least_us = 80;
@@ -138,8 +138,8 @@ GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machin
                            int cluster, int k_cluster, int splits, bool shares_a = false);
 GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine,
                                 GemmTile tile, int k_cluster);
-// The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it. `rows`: of
-// the wide operand, a CTA.
+// The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it. `rows`:
+// of the wide operand, a CTA.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,
                              int k_cluster, int rows = kNarrowWide);
 // Up to kFmaNarrowMost columns, or rows (`turned`), of fp32 on the CUDA cores.
@@ -151,8 +151,8 @@ GemmCandidate predict_gather(const GemmProblem& problem, const GemmMachine& mach
 int repack_bands(const GemmProblem& problem);
 // The candidate with the smallest predicted time. `max_splits`: what the workspace has room for.
 GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
-// What the library queues: a product, and where a few rows or columns beyond whole tiles would cost a
-// wave (4097 cubed), those by launches of their own behind it.
+// What the library queues: a product, and where a few rows or columns beyond whole tiles would cost
+// a wave (4097 cubed), those by launches of their own behind it.
 struct GemmPlan {
   GemmCandidate main, rows, columns;
   int64_t m = 0, n = 0;  // of `main`; `rows`: what is left of m, all columns; `columns`: of n

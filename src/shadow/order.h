@@ -12,15 +12,16 @@
 // and ranges of the logs of synchronisation objects. Each release appends to its object's log; an
 // acquire notes how far it has read. Both are O(1), however many CTAs meet at one counter.
 //
-// Causality order is more than that in one point (PTX ISA, memory consistency model): a strong write
-// that a read has observed, directly or through a chain of read-modify-writes, each pair morally
-// strong, comes before whatever comes after that read. No release and no acquire is needed, and
-// nothing but the write itself is ordered: the block that has drawn the last ticket of a counter may
-// reset it by a plain store. Each object remembers who has read it since its last write (Chain).
+// Causality order is more than that in one point (PTX ISA, memory consistency model): a strong
+// write that a read has observed, directly or through a chain of read-modify-writes, each pair
+// morally strong, comes before whatever comes after that read. No release and no acquire is needed,
+// and nothing but the write itself is ordered: the block that has drawn the last ticket of a
+// counter may reset it by a plain store. Each object remembers who has read it since its last write
+// (Chain).
 //
-// Within a cluster threads of several CTAs meet: at barrier.cluster and at mbarriers that CTAs share.
-// There a View is handed over whole (hand_over, receive), what a CTA's threads know of one another
-// included. That costs by the cluster's warps, and there are few.
+// Within a cluster threads of several CTAs meet: at barrier.cluster and at mbarriers that CTAs
+// share. There a View is handed over whole (hand_over, receive), what a CTA's threads know of one
+// another included. That costs by the cluster's warps, and there are few.
 //
 // Limits: scope .cluster counts as .gpu; one order for all addresses (no proxies).
 // Tested by tests/unit/shadow/races_test.cpp.
@@ -48,8 +49,8 @@ struct Acquired {
   uint32_t object, from, to;
   bool wide;
 };
-// The same of another CTA of the cluster, whose warps are known by their own clocks; `warp` kAllWarps:
-// what all of them did in epochs before `epoch`.
+// The same of another CTA of the cluster, whose warps are known by their own clocks; `warp`
+// kAllWarps: what all of them did in epochs before `epoch`.
 struct Peer {
   uint32_t cta, warp, lanes, epoch, time;
   static constexpr uint32_t kAllWarps = ~0u;
@@ -88,8 +89,8 @@ class CtaOrder {
   void mbarrier_passed(uint32_t object, uint32_t warp, uint32_t lanes);
   void warp_sync(uint32_t warp, uint32_t lanes);  // complete
   void converge(uint32_t warp, uint32_t lanes);   // shfl, vote, ...: complete
-  // What lanes know, for threads of other CTAs of the cluster, too: all up to now; `fenced`: up to each
-  // one's last fence.
+  // What lanes know, for threads of other CTAs of the cluster, too: all up to now; `fenced`: up to
+  // each one's last fence.
   View hand_over(uint32_t warp, uint32_t lanes, bool fenced = false);
   static void merge(View& to, const View& from);
   // Lanes `a` and `b` of a warp have converged since `time`.
@@ -156,8 +157,8 @@ class Order {
   // Whether what happened at `m` comes before what `thread` of `c` does now.
   bool ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const;
   bool has(uint64_t object) const { return index_.contains(object); }
-  // Whether the strong write to the object at `m`, one of all so far, has been observed by something
-  // that comes before what `thread` of `c` does now.
+  // Whether the strong write to the object at `m`, one of all so far, has been observed by
+  // something that comes before what `thread` of `c` does now.
   bool observed(const CtaOrder& c, uint32_t thread, uint64_t object, const Moment& m,
                 bool read_modify_write) const;
   // What this CTA did is over for everyone who is still to come (its kernel has ended).
@@ -167,8 +168,8 @@ class Order {
     tick();
   }
   bool retired(uint32_t cta) const { return cta < retired_.size() && retired_[cta]; }
-  // Ticks with every acquire that may have ordered CTAs, and twice with every end of a launch. 0 and
-  // 1 are never a generation.
+  // Ticks with every acquire that may have ordered CTAs, and twice with every end of a launch. 0
+  // and 1 are never a generation.
   const uint32_t& generation() const { return generation_; }
   static constexpr uint32_t kLastGeneration = 0x7fffffff;  // the clock stands still
   void restart_generations() { generation_ = 2; }

@@ -14,7 +14,8 @@ int piece(int64_t size, int64_t most, int64_t unit) {
   return int(std::min(size, ceil_div(even, unit) * unit));
 }
 
-// Extents that make runs of up to `run_bytes`, of whole dimensions or pieces, where `order` (innermost first) allows.
+// Extents that make runs of up to `run_bytes`, of whole dimensions or pieces, where `order`
+// (innermost first) allows.
 void grow(BlockPlan& plan, const int* order, int element_bytes, int64_t run_bytes) {
   int64_t run = element_bytes;
   for (int k = 0; k < plan.dims && run <= run_bytes; ++k) {

@@ -67,8 +67,8 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                : kElement == 2 ? 16
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
-// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns as
-// the TLB holds pages, and rows long enough for the hardware to fetch ahead.
+// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns
+// as the TLB holds pages, and rows long enough for the hardware to fetch ahead.
 constexpr int64_t kBands[5] = {1024, 2048, 4096, 8192, 8192};
 template <int kElement> constexpr int64_t kBandBytes = kBands[plan::size_index(kElement)];
 // A band takes up to a block less one column more than its own columns.

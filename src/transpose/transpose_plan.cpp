@@ -112,8 +112,8 @@ struct Choice {
     return true;
   }
 
-  // A copy moves all matrices: packed, or as the lines of two dimensions, whose pitches are at least
-  // their length and at most 2^31 - 1 bytes (cudaMemcpy2D).
+  // A copy moves all matrices: packed, or as the lines of two dimensions, whose pitches are at
+  // least their length and at most 2^31 - 1 bytes (cudaMemcpy2D).
   bool one_copy() const {
     if (p.batch == 1 || packed_batch()) return true;
     auto is_pitch = [&](int64_t stride) {
@@ -454,8 +454,8 @@ Status validate(const TransposeProblem& p) {
   if (in_end < p.in_address) return invalid("in", "the input reaches beyond the address space");
   if (out_end < p.out_address) return invalid("out", "the output reaches beyond the address space");
   if (p.in_address < out_end && p.out_address < in_end) {
-    // Overlapping ranges are fine when both are windows side by side in rows of one pitch. The pitch of
-    // a single element is in neither extent: it may be anything.
+    // Overlapping ranges are fine when both are windows side by side in rows of one pitch. The
+    // pitch of a single element is in neither extent: it may be anything.
     const bool beside =
         p.batch == 1 && p.ld_in == p.ld_out && (p.rows > 1 || p.cols > 1) &&
         interleaved(p.ld_in * e, int64_t(p.out_address - p.in_address), p.cols * e, p.rows * e);

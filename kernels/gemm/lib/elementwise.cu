@@ -85,8 +85,9 @@ __global__ void __launch_bounds__(256) repack_lines(const __grid_constant__ Repa
   }
 }
 
-// Moves the parts that come before the product, a few lines a warp so that all of them are in flight
-// at once, and sets the counters: whatever the workspace held, the product finds what is there.
+// Moves the parts that come before the product, a few lines a warp so that all of them are in
+// flight at once, and sets the counters: whatever the workspace held, the product finds what is
+// there.
 template <int kElement>
 __global__ void __launch_bounds__(256) repack_ahead(const __grid_constant__ RepackOrder o) {
   using Mover = LineMover<kElement, LineMover<kElement, 1>::kGroup>;
@@ -136,8 +137,8 @@ __device__ __forceinline__ float4 plus(float4 a, float4 b) {
   return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
 }
 
-// Many splits of few elements: the warps of a CTA share the splits of 32 pieces of four elements, so
-// that eight times as many loads are in flight. n is a multiple of 4.
+// Many splits of few elements: the warps of a CTA share the splits of 32 pieces of four elements,
+// so that eight times as many loads are in flight. n is a multiple of 4.
 __global__ void __launch_bounds__(256) reduce_many_splits(const __grid_constant__ ReduceJob job) {
   gpu::wait_for_kernels_ahead();
   gpu::let_kernels_behind_start();

@@ -1,4 +1,5 @@
-// Operands repacked while the product that reads them runs: what is moved when, and who waits for it.
+// Operands repacked while the product that reads them runs: what is moved when, and who waits for
+// it.
 //
 // Problem: at 4095 cubed a repack of A and B ahead of the product takes 36 us beside 175, bound by
 // DRAM, which then idles while the tensor cores work. Choice: a kernel of its own moves only what the

@@ -268,8 +268,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 template <class Tile, bool kAMn, bool kBMn>
 cudaError_t launch(const WgmmaProblem& problem, const WgmmaSchedule& schedule,
                    cudaStream_t stream) {
-  // Groups without a cluster are a launch that racecheck names (it is silent where a cluster barrier
-  // orders the sums); nothing takes it.
+  // Groups without a cluster are a launch that racecheck names (it is silent where a cluster
+  // barrier orders the sums); nothing takes it.
   if (Tile::kGroups > 1 && schedule.k_cluster == 1) return cudaErrorInvalidConfiguration;
   static const cudaError_t configured = cudaFuncSetAttribute(
       sgemm<Tile, kAMn, kBMn>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kMostBytes);

@@ -1,5 +1,5 @@
-// What the two fp32 kernels share: which part of D a CTA computes, how it is summed over a cluster and
-// written, the launch.
+// What the two fp32 kernels share: which part of D a CTA computes, how it is summed over a cluster
+// and written, the launch.
 //
 // Tested by tilewright-bench gemm --suite verify.
 #pragma once
@@ -45,8 +45,8 @@ struct SgemmStore {
     whole = p.output == Output::kF32 && p.beta == 0.0f && (p.ld_d & 3) == 0 &&
             (p.stride_d & 3) == 0 && (reinterpret_cast<uintptr_t>(p.d) & 15) == 0;
   }
-  // Sums are multiplied before they are stored in any way (by alpha, partial sums by one): those that
-  // went to memory as they are, four at once, would lie in registers as they do there from the
+  // Sums are multiplied before they are stored in any way (by alpha, partial sums by one): those
+  // that went to memory as they are, four at once, would lie in registers as they do there from the
   // start, on the banks of the B that they are multiplied with, for which a tenth of the
   // multiplications would wait.
   __device__ __forceinline__ static float4 times(float factor, const float* sum) {
@@ -78,8 +78,8 @@ __device__ __forceinline__ void store_quad(uint32_t address, float4 v) {
                        __float_as_uint(v.w));
 }
 
-// A thread's TM x TN sums: rows in fours, 32 apart, columns in fours, 16 apart; row and column of the
-// first in D.
+// A thread's TM x TN sums: rows in fours, 32 apart, columns in fours, 16 apart; row and column of
+// the first in D.
 template <int TM, int TN>
 __device__ __forceinline__ void store_sums(const SgemmStore& store, const float (&sum)[TM][TN],
                                            int row0, int column0) {
@@ -94,10 +94,10 @@ __device__ __forceinline__ void store_sums(const SgemmStore& store, const float 
   }
 }
 
-// The same where 16 bytes cannot be stored at once: a store of single elements of `sum` touches eight
-// rows (4095 cubed: 95 us of 2710), so the 64 x 64 sums of a warp go through shared memory (from `base`
-// on, kWarpBytes) and leave as rows. (row0, column0): the warp's first in D; lane_row, lane_column: the
-// thread's first among them.
+// The same where 16 bytes cannot be stored at once: a store of single elements of `sum` touches
+// eight rows (4095 cubed: 95 us of 2710), so the 64 x 64 sums of a warp go through shared memory
+// (from `base` on, kWarpBytes) and leave as rows. (row0, column0): the warp's first in D; lane_row,
+// lane_column: the thread's first among them.
 constexpr int kWarpPitch = 64 * 4 + 16, kWarpBytes = 64 * kWarpPitch;
 template <int TM, int TN>
 __device__ __forceinline__ void store_sums_by_rows(const SgemmStore& store,
@@ -129,10 +129,11 @@ __device__ __forceinline__ void store_sums_by_rows(const SgemmStore& store,
 __host__ __device__ constexpr int partial_pitch(int bn) { return bn * 4 + 16; }
 __host__ __device__ constexpr int partial_bytes(int bm, int bn) { return bm * partial_pitch(bn); }
 
-// The same where groups of warps, and the CTAs of a cluster, hold partial sums of one tile: each keeps
-// its own in shared memory (partial_bytes a group from `base` on, which nothing reads any more), and
-// each CTA sums its share of the tile from all of them in a fixed order, and stores it. The first
-// kThreads of every CTA of the cluster call this, others have ended; row0 and column0 lie within the tile.
+// The same where groups of warps, and the CTAs of a cluster, hold partial sums of one tile: each
+// keeps its own in shared memory (partial_bytes a group from `base` on, which nothing reads any
+// more), and each CTA sums its share of the tile from all of them in a fixed order, and stores it.
+// The first kThreads of every CTA of the cluster call this, others have ended; row0 and column0 lie
+// within the tile.
 template <int BM, int BN, int kThreads, int kGroups, int TM, int TN>
 __device__ __forceinline__ void store_shared_sums(const SgemmStore& store,
                                                   const float (&sum)[TM][TN], int row0, int column0,

@@ -1,5 +1,5 @@
-// fp32 products with up to four rows or columns, on the CUDA cores: bound by reading the wide operand
-// once.
+// fp32 products with up to four rows or columns, on the CUDA cores: bound by reading the wide
+// operand once.
 //
 // Problem: a tile of 64 x 64 for one column multiplies 63 that nobody wants, and its copies of single
 // elements keep too little in flight: the column that 4097 has beyond 4096 took 87 us, where reading

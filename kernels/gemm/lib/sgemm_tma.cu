@@ -31,8 +31,8 @@ struct SgemmTmaParams {
 
 constexpr int BK = 32, TM = 8, TN = 16;
 
-// Eight warps multiply 64 x 64 of D each: all of a tile's 128 x 256, or two groups of four share the
-// K blocks of a tile of 128 x 128.
+// Eight warps multiply 64 x 64 of D each: all of a tile's 128 x 256, or two groups of four share
+// the K blocks of a tile of 128 x 128.
 template <int BN_, int kGroups_> struct SgemmTmaTile {
   static constexpr int BM = 128, BN = BN_, kGroups = kGroups_;
   static constexpr int kLineA = BM * 4, kLineB = BN * 4;  // one k, in bytes

@@ -10,13 +10,14 @@
 // D leaves through staging (wgmma_store.cuh). Edges need no guard in the mainloop: TMA fills what
 // lies outside the matrix with zeros, and clips the store.
 //
-// Ping-pong: each warpgroup has tiles of its own, 128 x BN, and they take turns: one multiplies while
-// the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is at most
-// 176, in steps of 8: widths that fill a last wave.
+// Ping-pong: each warpgroup has tiles of its own, 128 x BN, and they take turns: one multiplies
+// while the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is
+// at most 176, in steps of 8: widths that fill a last wave.
 //
-// Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h): a
-// warpgroup more moves them in the order in which tiles want them, and the producers wait for what is
-// not there yet. Kernels of their own do so (kRepack...), since a warpgroup takes registers.
+// Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h):
+// a warpgroup more moves them in the order in which tiles want them, and the producers wait for
+// what is not there yet. Kernels of their own do so (kRepack...), since a warpgroup takes
+// registers.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.
@@ -116,8 +117,8 @@ __device__ __forceinline__ TileIndex tile_at(const WgmmaParams& p, int index) {
   return {first + within - n * rows, n, z};
 }
 
-// Threads of a CTA, and the registers of each: two warpgroups multiply, and what they leave of 64 Ki
-// registers goes to the producers and, in a kernel that repacks, to the warps that move lines.
+// Threads of a CTA, and the registers of each: two warpgroups multiply, and what they leave of 64
+// Ki registers goes to the producers and, in a kernel that repacks, to the warps that move lines.
 template <class Tile, Epilogue e> struct Warpgroups {
   static_assert(!kRepacks<e> || Tile::kConsumers == 2, "the registers are counted for two");
   static constexpr int kThreads = Tile::kThreads + (kRepacks<e> ? 128 : 0);
@@ -175,8 +176,8 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
     const int mn = kIsA ? tile.m(p, rank) * Tile::BM : tile.n(p, rank) * Tile::BN;
     // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows
-    // a large power of two apart do not all ask the same DRAM channels at once; where the grid splits
-    // K, each split does. The order within a sum is free.
+    // a large power of two apart do not all ask the same DRAM channels at once; where the grid
+    // splits K, each split does. The order within a sum is free.
     int block = first_block;
     if (p.units_m == 1 || (p.splits > 1 && p.k_cluster == 1))
       block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);

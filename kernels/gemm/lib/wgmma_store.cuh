@@ -1,5 +1,5 @@
-// How a tile of D leaves the registers of the WGMMA kernels: scaled, plus beta * C, through swizzled
-// staging in shared memory.
+// How a tile of D leaves the registers of the WGMMA kernels: scaled, plus beta * C, through
+// swizzled staging in shared memory.
 //
 // Problem: D may have any type, pitch and address, C may be added, and yet what most calls need must
 // be short: a kernel that runs for 25 us spent 4 of them on fetching instructions, because the lines
@@ -88,9 +88,10 @@ __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t ba
   }
 }
 
-// The same for 16-bit elements, up to 64 columns a row. A row may start on any element. Words of 8 bytes
-// on the 8-byte grid are stored whole, lane l's from its own four elements and those of lane l - 1;
-// what is left at a row's two ends, up to three elements each, is stored for all 16 rows at once.
+// The same for 16-bit elements, up to 64 columns a row. A row may start on any element. Words of 8
+// bytes on the 8-byte grid are stored whole, lane l's from its own four elements and those of lane
+// l - 1; what is left at a row's two ends, up to three elements each, is stored for all 16 rows at
+// once.
 __device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32_t base,
                                                     StorePart at, int warp, int lane) {
   constexpr int kColumns = 64;
@@ -143,10 +144,10 @@ __device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32
   }
 }
 
-// The same for up to 256 columns, 8 rows at a time: 512 bytes of staging a row, words of 16 bytes on the
-// 16-byte grid, each lane's from its own eight elements and its neighbour's, and the ends, up to seven
-// elements each, in pieces of 2, 4 and 8 bytes. (Of 64 columns eight lanes would store: 65 to 500
-// cubed took 0.6 us longer so.)
+// The same for up to 256 columns, 8 rows at a time: 512 bytes of staging a row, words of 16 bytes
+// on the 16-byte grid, each lane's from its own eight elements and its neighbour's, and the ends,
+// up to seven elements each, in pieces of 2, 4 and 8 bytes. (Of 64 columns eight lanes would store:
+// 65 to 500 cubed took 0.6 us longer so.)
 __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, StorePart at,
                                               int lane) {
   constexpr int kRows = 8, kInFlight = 4;

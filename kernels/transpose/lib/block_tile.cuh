@@ -96,8 +96,8 @@ template <int kElement, bool kVectors, int kThreads> struct BlockTile {
     return t;
   }
 
-  // The corner of block `index`, the output's run first: blocks that run together write neighbouring
-  // bytes. One thread computes it.
+  // The corner of block `index`, the output's run first: blocks that run together write
+  // neighbouring bytes. One thread computes it.
   TW_DEVICE static void find_corner(int thread, const BlockShape& s, Corner& corner,
                                     uint32_t index) {
     if (thread != 0) return;

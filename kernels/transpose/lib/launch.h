@@ -15,9 +15,10 @@ inline Status launch_failed(cudaError_t error) {
 }
 
 // The first line of every kernel that launch() starts, before any access to global memory. Such a
-// kernel may start while the last CTAs of the kernel before it on the stream still run (programmatic
-// dependent launch): here it waits until that one has ended and its writes are visible, then lets
-// the next start. Between kernels back to back this hides what a launch costs, 1 to 2 us on an H200.
+// kernel may start while the last CTAs of the kernel before it on the stream still run
+// (programmatic dependent launch): here it waits until that one has ended and its writes are
+// visible, then lets the next start. Between kernels back to back this hides what a launch costs, 1
+// to 2 us on an H200.
 #ifdef __CUDACC__
 __device__ __forceinline__ void wait_for_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

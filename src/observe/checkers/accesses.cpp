@@ -134,8 +134,8 @@ void CheckSession::note_remote(const Resolved& r) {
 void CheckSession::check_remote(emu::Cta& cta) {
   CtaState& s = state(cta);
   for (const auto& [key, access] : s.remote) {
-    // What has been read is there when its threads arrive, be it without a release; arrivals at mbarriers
-    // are taken to be over, too.
+    // What has been read is there when its threads arrive, be it without a release; arrivals at
+    // mbarriers are taken to be over, too.
     const bool over = access.kind == AccessKind::read || access.arrival;
     bool known = over && s.passed_phases > access.phase;
     for (uint32_t t = 0; t < cta.threads && !known; ++t)

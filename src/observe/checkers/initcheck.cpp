@@ -59,8 +59,8 @@ const char* name_of(AccessSpace space) {
   return space == AccessSpace::shared ? "shared" : space == AccessSpace::local ? "local" : "global";
 }
 
-// Whether unwritten bytes of a value that is only copied may be padding: this shares its aligned eight
-// bytes with a member of its struct, which has been written and is copied along.
+// Whether unwritten bytes of a value that is only copied may be padding: this shares its aligned
+// eight bytes with a member of its struct, which has been written and is copied along.
 bool padding(const shadow::WrittenView& written, uint64_t load, const emu::CopiedValue& v) {
   const uint64_t at = load + v.offset, begin = at / 8 * 8;
   const uint64_t low =

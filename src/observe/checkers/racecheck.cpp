@@ -95,8 +95,8 @@ void CheckSession::racecheck(Resolved& r) {
   racing_ = nullptr;
 }
 
-// CUB's compactions may work in place: a block overwrites what another one has read, and knows so from
-// a flag of that block which depends on what it read. No release says so, but nothing else can
+// CUB's compactions may work in place: a block overwrites what another one has read, and knows so
+// from a flag of that block which depends on what it read. No release says so, but nothing else can
 // happen, and users of the library can do nothing about it.
 bool CheckSession::ordered_by_cub(uint32_t read, uint32_t write) {
   const auto [known, fresh] = now_->of_cub.try_emplace(uint64_t(read) << 32 | write, false);

@@ -57,8 +57,8 @@ struct CheckOptions {
   std::function<void(const report::Finding&)> on_finding;
   // The count of an earlier finding of the host side has changed; 0: it is none after all.
   std::function<void(const report::Finding&)> on_count;
-  // What has been checked so far, with the counts, {id, count}, that have changed since the last time;
-  // when a launch begins, ends, or is left out.
+  // What has been checked so far, with the counts, {id, count}, that have changed since the last
+  // time; when a launch begins, ends, or is left out.
   std::function<void(const report::CheckSummary&,
                      const std::vector<std::pair<uint64_t, uint64_t>>&)>
       on_progress;
@@ -85,9 +85,9 @@ class CheckSession final : public emu::ObserverSource {
   void error_asked(int code);
   void invalid_free(uint64_t address, bool host);
   void host_fault(uint64_t address, bool write, uint64_t instruction);
-  // Managed memory (managed_memory.cpp). Host code has touched a page of it that is protected, since
-  // a kernel may still be using it; in the signal handler. False: it is no such page. Otherwise the
-  // access can be repeated; once it has been, managed_access_over.
+  // Managed memory (managed_memory.cpp). Host code has touched a page of it that is protected,
+  // since a kernel may still be using it; in the signal handler. False: it is no such page.
+  // Otherwise the access can be repeated; once it has been, managed_access_over.
   bool managed_access(uint64_t address, bool write, uint64_t instruction);
   void managed_access_over();
 
@@ -192,8 +192,8 @@ class CheckSession final : public emu::ObserverSource {
     uint8_t bytes[emu::kLanes] = {};  // a bit each
     uint64_t from[emu::kLanes] = {};  // address
   };
-  // What the CTAs of a cluster have in common. `arriving`, `passed`: handed over at its barrier, in this
-  // phase and in the last complete one.
+  // What the CTAs of a cluster have in common. `arriving`, `passed`: handed over at its barrier, in
+  // this phase and in the last complete one.
   struct ClusterState {
     uint64_t number = ~0ull;
     shadow::View arriving, passed;

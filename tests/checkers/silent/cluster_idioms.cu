@@ -1,6 +1,6 @@
-// How clusters are used: a sum through distributed shared memory that ends with a barrier without a release, a ring
-// of stages that two blocks fill and empty by remote mbarriers, a histogram whose bins lie in several blocks, and the
-// barrier of a cluster of one block.
+// How clusters are used: a sum through distributed shared memory that ends with a barrier without a
+// release, a ring of stages that two blocks fill and empty by remote mbarriers, a histogram whose
+// bins lie in several blocks, and the barrier of a cluster of one block.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -53,7 +53,8 @@ __global__ void sum_of_blocks(const float* in, float* out) {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-// Block 0 fills stages in the memory of block 1, which tells it by a remote arrival that one is free.
+// Block 0 fills stages in the memory of block 1, which tells it by a remote arrival that one is
+// free.
 __global__ void ring(const float* in, float* out, int steps) {
   constexpr int kStages = 2;
   __shared__ float stage[kStages][kThreads];

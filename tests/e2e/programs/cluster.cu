@@ -1,6 +1,6 @@
-// Clusters of several CTAs: what a CTA knows of its cluster, shared memory of the others by every kind of access,
-// remote mbarriers, asynchronous stores, copies and multicasts, the barrier in halves, and how such launches are
-// made and refused. Also run on an H200.
+// Clusters of several CTAs: what a CTA knows of its cluster, shared memory of the others by every
+// kind of access, remote mbarriers, asynchronous stores, copies and multicasts, the barrier in
+// halves, and how such launches are made and refused. Also run on an H200.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 

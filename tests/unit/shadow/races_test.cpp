@@ -371,7 +371,8 @@ TEST_F(GlobalRaces, EveryBlockMeetsAtACounter) {
   EXPECT_THAT(found, IsEmpty());
 }
 
-// The block that has drawn the last ticket may reset the counter: its atomic has observed all others.
+// The block that has drawn the last ticket may reset the counter: its atomic has observed all
+// others.
 TEST_F(GlobalRaces, AWriteThatAnAtomicHasObservedIsOrderedBeforeWhatComesAfterThat) {
   for (uint32_t c = 0; c < 4; ++c) go(c, 0, AccessType::atomic, 0, 1, true);
   go(3, 0, AccessType::write, 0, 2);

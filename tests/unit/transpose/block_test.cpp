@@ -1,5 +1,5 @@
-// Blocks of several dimensions: the plan's promises, and the tile run on the host, thread by thread,
-// against the definition.
+// Blocks of several dimensions: the plan's promises, and the tile run on the host, thread by
+// thread, against the definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
