@@ -12,11 +12,13 @@
 // nothing, waits for nothing, may be captured into a graph and may be made from any thread.
 // Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
 // a time; it overlaps no operand (nothing checks that). D overlaps A and B nowhere between its
-// first and last byte, not even in the gaps of their rows. Errors are values (status.h) that name
-// the argument, and touch nothing.
+// first and last byte, not even in the gaps of their rows. Where rows of A or B start anywhere, they
+// are read in words of 16 bytes on the 16-byte grid, so up to 14 bytes before the first and behind
+// the last element; memory checkers may name those. Errors are values (status.h) that name the
+// argument, and touch nothing.
 //
-// Tested by tilewright-bench gemm --suite verify (GPU) and tests/unit/model/gemm_model_test.cpp
-// (choice of kernel).
+// Tested by tilewright-bench gemm --suite verify (GPU), tests/unit/model/gemm_model_test.cpp (choice
+// of kernel) and tests/e2e/gemm_library.sh (some kernels without a GPU).
 #pragma once
 
 #include <stddef.h>
