@@ -92,7 +92,7 @@ bool Cluster::waits_in_vain() {
 }
 
 uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
-  const uint32_t rank = uint32_t(address >> kRankShift) - 1;
+  const uint32_t rank = rank_in(address, size());
   const uint64_t offset = address & kOwnMask;
   if (size() == 1 || rank >= size()) return nullptr;  // without a cluster no address has a rank
   Cta& owner = cta(rank);
@@ -101,7 +101,7 @@ uint8_t* Cluster::shared(uint64_t address, uint32_t bytes) {
 }
 
 std::string Cluster::why_not_shared(uint64_t address) const {
-  const uint32_t rank = uint32_t(address >> kRankShift) - 1;
+  const uint32_t rank = rank_in(address, size());
   if (rank >= size())
     return fmt::format("it names block {} of the cluster, which has {}", rank, size());
   if (cta(rank).live == 0)

@@ -184,15 +184,15 @@ const Op* cluster_wait(TW_HANDLER_ARGS) {
 }
 
 // A group of wgmma is the warpgroup's: it is complete when each of the four warps has done its
-// part, which here is before it commits the group.
+// part, which here is before it commits the group. A warp that commits less often, or waits for this
+// one, is not waited for longer than kMostTurns.
 const Op* wgmma_commit(TW_HANDLER_ARGS) {
   ++warp->cta->notes[warp->index].wgmma_groups;
   TW_NEXT;
 }
 
 const Op* wgmma_wait(TW_HANDLER_ARGS) {
-  constexpr uint32_t kMostTurns =
-      256;  // one that commits less often, or waits for this one, is not waited for
+  constexpr uint32_t kMostTurns = 256;
   Cta& cta = *warp->cta;
   const uint32_t mine = cta.notes[warp->index].wgmma_groups, pending = uint32_t(op->imm);
   const uint32_t first = warp->index & ~3u;

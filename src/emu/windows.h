@@ -24,6 +24,11 @@ inline uint64_t function_address(uint32_t function) {
 // CTA of rank r of its cluster at (r + 1) << kRankShift.
 inline constexpr uint32_t kRankShift = 24;
 inline constexpr uint32_t kOwnMask = (1u << kRankShift) - 1;
+// Whose memory an address means; `own`: of one without a rank.
+inline uint32_t rank_in(uint64_t address, uint32_t own) {
+  const uint64_t high = address >> kRankShift;
+  return high == 0 ? own : uint32_t(high) - 1;
+}
 // Ranks beyond the cluster's are kept apart as well as may be.
 inline constexpr uint32_t kMostRank = uint32_t(kWindowBytes >> kRankShift) - 2;
 

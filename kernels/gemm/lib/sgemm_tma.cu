@@ -12,8 +12,8 @@
 // so that each has one operand from the reuse cache; and so does the length of the loop's body: with
 // four k it ran over the L0 cache (0.15 stalls an issue for want of an instruction, now 0.02).
 // Where tiles are few, two groups of warps and the CTAs of a cluster share K of a tile.
-// Limits: operands that suit TMA; sums run over k in order, where K is shared in as many parts. Tested by tilewright-bench gemm --suite
-// verify.
+// Limits: operands that suit TMA; sums run over k in order, where K is shared in as many parts.
+// Tested by tilewright-bench gemm --suite verify and tests/e2e/gemm_library.sh.
 #include "common/hopper.cuh"
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/sgemm_common.cuh"

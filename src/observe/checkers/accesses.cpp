@@ -91,8 +91,7 @@ uint32_t CheckSession::cluster_access(const emu::Access& a, uint32_t lanes,
   for (uint32_t left = lanes; left != 0;) {
     const uint32_t first = first_lane(left);
     const auto high_of = [&](uint32_t l) { return uint32_t(address[l]) & ~emu::kOwnMask; };
-    const uint32_t high = high_of(first),
-                   rank = high == 0 ? a.cta.rank : (high >> emu::kRankShift) - 1;
+    const uint32_t high = high_of(first), rank = emu::rank_in(high, a.cta.rank);
     uint32_t here = 0;
     for (uint32_t rest = left; rest != 0; rest &= rest - 1)
       if (high_of(first_lane(rest)) == high) here |= rest & -rest;

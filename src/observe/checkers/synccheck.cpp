@@ -261,9 +261,7 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
   if (!arrive && action != emu::MbarrierAction::passed) return;
   CtaState& s = state(cta);
   emu::Cluster& cluster = cta.cluster;
-  const auto rank_of = [&](uint32_t address) {
-    return address <= emu::kOwnMask ? cta.rank : (address >> emu::kRankShift) - 1;
-  };
+  const auto rank_of = [&](uint32_t address) { return emu::rank_in(address, cta.rank); };
   // Whose object it is; nullptr: nobody's, and the engine faults.
   const auto owner_of = [&](uint32_t address) -> CtaState* {
     if (rank_of(address) == cta.rank) return &s;

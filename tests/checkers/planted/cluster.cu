@@ -11,7 +11,10 @@
 // expect: unwritten: error uninit-shared @unwritten_read
 // expect: sum: error race-shared @sum_add @sum_add
 // expect: crossed_wait: error deadlock @crossed_wait @crossed_sync
+// expect: twice: error invalid-sync @twice
+// expect: own_only: error oob-shared @own_only_read
 // expect: arrival: error deadlock @arrival_wait
+// alone: twice
 // expect: own_arrival: error race-shared @own_arrival_read @own_arrival_write
 // expect: no_expect: error race-shared @no_expect_copy @no_expect_read
 // allow: no_expect: error uninit-shared @no_expect_read
@@ -368,6 +371,33 @@ __global__ void store_async(int* out) {
 }
 void store_async_case() { launch_cluster(store_async, 2, 32, 2, device_array<int>(64)); }
 
+// A thread arrives, waits, and then arrives again.
+__global__ void twice(int* out) {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  if (BUG(false, true)) asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");  // @twice
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  out[blockIdx.x * 32 + threadIdx.x] = 1;
+}
+void twice_case() { launch_cluster(twice, 2, 32, 2, device_array<int>(64)); }
+
+// ld.shared reads the block's own memory; another's takes ld.shared::cluster.
+__global__ void own_only(int* out) {
+  __shared__ int cell[32];
+  cg::cluster_group cluster = cg::this_cluster();
+  cell[threadIdx.x] = threadIdx.x;
+  cluster.sync();
+  const unsigned from = cluster_mapa(&cell[threadIdx.x], cluster.block_rank() ^ 1);
+  int value;
+  if (BUG(true, false))
+    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");  // @own_only_read
+  else
+    asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
+  cluster.sync();
+  out[blockIdx.x * 32 + threadIdx.x] = value;
+}
+void own_only_case() { launch_cluster(own_only, 2, 32, 2, device_array<int>(64)); }
+
 int program(const char* only) {
   return run_cases({{"no_sync", no_sync_case},
                     {"between", between_case},
@@ -379,6 +409,8 @@ int program(const char* only) {
                     {"unwritten", unwritten_case},
                     {"sum", sum_case},
                     {"crossed_wait", crossed_wait_case},
+                    {"twice", twice_case},
+                    {"own_only", own_only_case},
                     {"arrival", arrival_case},
                     {"own_arrival", own_arrival_case},
                     {"no_expect", no_expect_case},

@@ -72,6 +72,21 @@ TEST(Cluster, ExchangesSharedMemory) {
       }
 }
 
+// Without a cluster there is no rank: an address beyond the block's memory is not its first bytes.
+TEST(Cluster, NoRanksWithoutClusters) {
+  for (const char* load : {"ld.shared.u32 %v, [%s0];", R"(
+  cvt.u64.u32 %a, %s0;
+  cvta.shared.u64 %a, %a;
+  ld.u32 %v, [%a];)"}) {
+    const Outcome o = run(R"(
+  mov.u32 %s0, cell;
+  add.u32 %s0, %s0, 16777216;
+  )" + std::string(load) + kWriteOut,
+                          2, 1);
+    EXPECT_EQ(o.fault.kind, FaultKind::illegal_address) << load;
+  }
+}
+
 TEST(Cluster, AddressesHoldTheRank) {
   const Outcome o = run(std::string(R"(
     .reg .u64 %g<3>;
