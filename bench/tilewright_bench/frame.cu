@@ -1,5 +1,6 @@
 // Buffers and timing of tilewright-bench (see frame.h).
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -82,6 +83,22 @@ double elapsed_seconds() {
 
 bool out_of_time(const Options& options) {
   return options.max_seconds > 0 && elapsed_seconds() > options.max_seconds;
+}
+
+std::vector<int64_t> parse_size(const std::string& text, size_t most) {
+  std::vector<int64_t> out;
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 1 || value > (int64_t{1} << 40)) break;
+    out.push_back(value);
+    if (next == end && out.size() <= most) return out;
+    if (next == end || *next != 'x') break;
+    at = next + 1;
+  }
+  std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
+  return {};
 }
 
 bool selected(const Options& options, const std::string& name) {

@@ -438,16 +438,16 @@ int run_gemm(const Options& options, std::vector<Case>& cases) {
   // N, MxN (k = n), MxNxK, MxNxKxBATCHES, each with an optional :layout
   if (!options.sizes.empty()) {
     for (const std::string& text : options.sizes) {
-      long long v[4] = {0, 0, 0, 1};
       const size_t colon = text.find(':');
       const std::string layout = colon == std::string::npos ? "nn" : text.substr(colon + 1);
-      const int got = std::sscanf(text.c_str(), "%lldx%lldx%lldx%lld", &v[0], &v[1], &v[2], &v[3]);
-      if (got < 1 || layout.size() != 2) {
-        std::fprintf(stderr, "not a size: %s\n", text.c_str());
+      if (layout.size() != 2 || layout.find_first_not_of("nt") != std::string::npos) {
+        std::fprintf(stderr, "--sizes: %s: a layout is nn, nt, tn or tt\n", text.c_str());
         return 2;
       }
-      if (got < 2) v[1] = v[0];
-      if (got < 3) v[2] = v[1];
+      std::vector<int64_t> v = parse_size(text.substr(0, colon), 4);
+      if (v.empty()) return 2;
+      while (v.size() < 3) v.push_back(v.back());
+      v.resize(4, 1);
       for (const TypeInfo* t : types)
         list.push_back({v[0], v[1], v[2], t, layout[0] == 't', layout[1] == 't', v[3], ""});
     }

@@ -1,6 +1,7 @@
 // tilewright-bench gemm --suite faults: what callers get wrong, and what sizes get wrong.
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -101,9 +102,62 @@ void verify_special_values(Log& log, Type type, float value, const char* what) {
   log.add("faults: values", std::string(type_info(type).name) + " " + what, problem);
 }
 
+// A and D (fp32) of every batch as windows of columns of one buffer's rows, where nothing else may
+// change; `one_a`: one A for the whole batch.
+void verify_windows(Log& log, Type type, int64_t batches, bool one_a) {
+  const int64_t m = 131, n = 77, k = 203, pitch = 4096;
+  const int bytes = type_info(type).bytes;
+  const int64_t d_at = (one_a ? 1 : batches) * k * bytes + (bytes < 4 ? 2 : 0);  // where D begins
+  DeviceBytes buffer(m * pitch), b(k * n * bytes);
+  fill_uniform(buffer.data(), m * pitch / bytes, type, 1);
+  fill_uniform(b.data(), k * n, type, 2);
+  std::vector<char> before(buffer.size());
+  TW_CUDA(cudaMemcpy(before.data(), buffer.data(), before.size(), cudaMemcpyDeviceToHost));
+  GemmArguments g = packed(m, n, k, type, Type::kF32);
+  g.batches = batches;
+  g.a = buffer.data(), g.ld_a = pitch / bytes, g.stride_a = one_a ? 0 : k;
+  g.b = b.data(), g.stride_b = 0;
+  g.d = buffer.data() + d_at, g.ld_d = pitch / 4, g.stride_d = n;
+  std::vector<int64_t> rows(m);
+  for (int64_t i = 0; i < m; ++i) rows[i] = i;
+  std::vector<double> want(batches * m * n);
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    GemmArguments one = g;
+    one.a = buffer.data() + batch * g.stride_a * bytes;
+    reference_rows(one, rows, want.data() + batch * m * n);
+  }
+  std::string problem;
+  run_and_fetch(g, 4, &problem);
+  std::vector<char> after(buffer.size());
+  TW_CUDA(cudaMemcpy(after.data(), buffer.data(), after.size(), cudaMemcpyDeviceToHost));
+  for (int64_t row = 0; row < m && problem.empty(); ++row) {
+    const int64_t at = row * pitch + d_at, end = at + batches * n * 4;
+    if (!std::equal(before.begin() + row * pitch, before.begin() + at,
+                    after.begin() + row * pitch) ||
+        !std::equal(before.begin() + end, before.begin() + (row + 1) * pitch, after.begin() + end))
+      problem = "row " + std::to_string(row) + ": written beside D";
+    for (int64_t j = 0; j < batches * n && problem.empty(); ++j) {
+      const double v = host_value(after.data() + at, j, Type::kF32),
+                   w = want[(j / n * m + row) * n + j % n];
+      if (!(std::fabs(v - w) <= 1e-3))
+        problem = "row " + std::to_string(row) + ", column " + std::to_string(j) + ": " +
+                  std::to_string(v) + ", not " + std::to_string(w);
+    }
+  }
+  log.add("faults: windows of one buffer",
+          std::string(type_info(type).name) + " " + std::to_string(batches) + " of them" +
+              (one_a ? ", one A" : ""),
+          problem);
+}
+
 }  // namespace
 
 void verify_faults(Log& log) {
+  for (Type type : {Type::kBf16, Type::kF32}) {
+    verify_windows(log, type, 1, false);
+    verify_windows(log, type, 3, false);
+    verify_windows(log, type, 3, true);
+  }
   // Every element offset of every operand alone, and leading dimensions larger than needed.
   for (Type type : {Type::kBf16, Type::kTf32, Type::kF32, Type::kE4m3}) {
     for (int64_t offset = 0; offset < 16; ++offset) {

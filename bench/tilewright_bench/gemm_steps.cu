@@ -235,11 +235,13 @@ template <class T> void run_size(int n, const Options& options, std::vector<Case
 int run_gemm_steps(const Options& options, std::vector<Case>& cases) {
   if (!options.sizes.empty()) {
     for (const std::string& text : options.sizes) {
-      const int n = std::atoi(text.c_str());
-      if (n <= 0) {
-        std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
+      const std::vector<int64_t> size = parse_size(text, 1);
+      if (size.empty()) return 2;
+      if (size[0] > 65536) {
+        std::fprintf(stderr, "--sizes: %s: the steps' matrices go to 65536\n", text.c_str());
         return 2;
       }
+      const int n = static_cast<int>(size[0]);
       run_size<float>(n, options, cases);
       run_size<__nv_bfloat16>(n, options, cases);
     }

@@ -476,13 +476,9 @@ int run_sizes(const Options& options, std::vector<Case>& cases) {
   for (int e : kElements) {
     if (!type_selected(options, e)) continue;
     for (const std::string& text : options.sizes) {
-      long long rows = 0, cols = 0;
-      const int n = std::sscanf(text.c_str(), "%lldx%lld", &rows, &cols);
-      if (n < 1 || rows <= 0 || (n == 2 && cols <= 0)) {
-        std::fprintf(stderr, "--sizes: %s is no size\n", text.c_str());
-        return 2;
-      }
-      run_shape(e, {"", rows, n == 2 ? cols : rows}, options, cases);
+      const std::vector<int64_t> size = parse_size(text, 2);
+      if (size.empty()) return 2;
+      run_shape(e, {"", size.front(), size.back()}, options, cases);
     }
   }
   return 0;

@@ -11,11 +11,11 @@
 // A call queues work on `stream` (nullptr: the default stream) of the current device, allocates
 // nothing, waits for nothing, may be captured into a graph and may be made from any thread.
 // Workspace is the caller's: as much as gemm_workspace says, 256-byte aligned, used by one call at
-// a time; it overlaps no operand (nothing checks that). D overlaps A and B nowhere between its
-// first and last byte, not even in the gaps of their rows. Where rows of A or B start anywhere, they
-// are read in words of 16 bytes on the 16-byte grid, so up to 14 bytes before the first and behind
-// the last element; memory checkers may name those. Errors are values (status.h) that name the
-// argument, and touch nothing.
+// a time; it overlaps no operand (nothing checks that). D shares no byte with A or B, nor with C
+// unless it is C; between their first and last byte it may lie in windows of columns beside theirs,
+// in rows of one pitch (bytes). Where rows of A or B start anywhere, they are read in words of 16
+// bytes on the 16-byte grid, so up to 14 bytes before the first and behind the last element; memory
+// checkers may name those. Errors are values (status.h) that name the argument, and touch nothing.
 //
 // Tested by tilewright-bench gemm --suite verify (GPU), tests/unit/model/gemm_model_test.cpp (choice
 // of kernel) and tests/e2e/gemm_library.sh (some kernels without a GPU).
@@ -58,7 +58,7 @@ typedef struct tw_gemm_arguments {
   int64_t ld_a, stride_a;
   const void* b;
   int64_t ld_b, stride_b;
-  const void* c;  // may equal d (then ld_c == ld_d); otherwise must not overlap it
+  const void* c;  // may equal d (then ld_c == ld_d); otherwise shares no byte with it
   int64_t ld_c, stride_c;
   void* d;
   int64_t ld_d, stride_d;
@@ -67,10 +67,9 @@ typedef struct tw_gemm_arguments {
   const float* scale_b;
 } tw_gemm_arguments;
 
-// A StatusCode of status.h as an int: 0 or a code of tw_status_code (transpose_c.h, whose
-// tw_last_error() knows nothing of these calls). `argument` (may be null) receives the static name
-// of the wrong one. `recommended` lets the kernel of choice run; `minimum` is enough for some
-// kernel (no split of K).
+// 0 or a code of tw_status_code (transpose_c.h); tw_last_error() of that header then describes the
+// failure. `argument` (may be null) receives the static name of the wrong one, "" where none is.
+// `recommended` lets the kernel of choice run; `minimum` is enough for some kernel (no split of K).
 int tw_gemm_workspace(const tw_gemm_arguments* arguments, size_t* recommended, size_t* minimum,
                       const char** argument);
 int tw_gemm(const tw_gemm_arguments* arguments, void* workspace, size_t workspace_bytes,

@@ -32,10 +32,11 @@ struct Batch {
 // out[c][r] = in[r][c] for r < rows, c < cols. ld_in >= cols, ld_out >= rows.
 // Errors: a negative size; a leading dimension below the row length; a null pointer; an element
 // size that is none of the five; in and out overlapping from first to last byte (use
-// transpose_in_place), but for one matrix in windows side by side in rows of one pitch; output
-// matrices of a batch neither apart from one another nor side by side in common rows; extents beyond
-// 2^63 bytes; a pointer not aligned to its element (16-byte elements: to 4 bytes; 8-byte elements: to
-// 4 bytes). Input matrices of a batch may overlap, or be one (stride 0).
+// transpose_in_place), but for windows side by side in rows of one pitch (of a batch, too, whose
+// strides are whole rows or whose matrices share rows); output matrices of a batch neither apart
+// from one another nor side by side in common rows; extents beyond 2^63 bytes; a pointer not
+// aligned to its element (8- and 16-byte elements: to 4 bytes). Input matrices of a batch may
+// overlap, or be one (stride 0).
 Status transpose(const void* in, int64_t ld_in, void* out, int64_t ld_out, int64_t rows,
                  int64_t cols, int element_bytes, const Batch& batch = {},
                  cudaStream_t stream = nullptr) noexcept;

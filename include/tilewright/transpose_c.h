@@ -1,5 +1,6 @@
 /* The C interface of transpose.h: same meaning, same argument names. Every function returns 0 or a
- * code of tw_status_code; tw_last_error() then describes the last failure of the calling thread.
+ * code of tw_status_code; tw_last_error() then describes the last failure of the calling thread, here
+ * or in the C functions of gemm.h.
  *
  * Tested by examples/link_library/link_c.c. */
 #pragma once

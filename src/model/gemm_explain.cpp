@@ -31,7 +31,9 @@ std::string part(const char* what, int count) {
 
 constexpr const char* kColumns =
     "cluster: CTAs that share an operand by multicast; k-cluster: CTAs that share K of a tile;\n"
-    "splits: parts of K summed by a second kernel; fill: SMs with a tile in the last wave;\n"
+    "groups: groups of warps that share K of a tile; splits: parts of K summed by a second "
+    "kernel;\n"
+    "fill: SMs with a tile in the last wave;\n"
     "clocks/block: 128 bytes of K of one tile; main: waves x K blocks; epi: storing D, where "
     "nothing hides it;\n"
     "dram: all bytes at the rate that the CTAs draw; launch: start, first bytes and what does not "
@@ -123,7 +125,7 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
                 static_cast<long long>(p.m), static_cast<long long>(p.n),
                 static_cast<long long>(p.k), static_cast<long long>(p.batches), p.element_bytes);
   std::string text = line;
-  std::snprintf(line, sizeof line, "%-14s %7s %9s %6s %5s %5s %12s %8s %7s %8s %9s %8s %9s %8s\n",
+  std::snprintf(line, sizeof line, "%-20s %7s %9s %6s %5s %5s %12s %8s %7s %8s %9s %8s %9s %8s\n",
                 "tile", "cluster", "k-cluster", "splits", "waves", "fill", "clocks/block",
                 "main us", "epi us", "dram us", "launch us", "other us", "total us", "TFLOP/s");
   text += line;
@@ -133,10 +135,10 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
         c.mainloop_us + c.epilogue_us > c.dram_us ? c.mainloop_us + c.epilogue_us : c.dram_us;
     std::snprintf(
         line, sizeof line,
-        "%-14s %7s %9d %6d %5d %4.0f%% %12.0f %8.1f %7.1f %8.1f %9.1f %8.1f %9.1f %8.1f\n",
-        name_of(c).c_str(), cluster_of(c).c_str(), c.k_cluster, c.splits, c.waves,
-        100 * c.last_wave_fill, c.block_clocks, c.mainloop_us, c.epilogue_us, c.dram_us,
-        c.total_us - longer - other, other, c.total_us, work / c.total_us * 1e-6);
+        "%-20s %7s %9d %6d %5d %4.0f%% %12.0f %8.1f %7.1f %8.1f %9.1f %8.1f %9.1f %8.1f\n",
+        (name_of(c) + part("groups ", c.groups)).c_str(), cluster_of(c).c_str(), c.k_cluster,
+        c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us, c.epilogue_us,
+        c.dram_us, c.total_us - longer - other, other, c.total_us, work / c.total_us * 1e-6);
     text += line;
   }
   const GemmCandidate& chosen = candidates.front();
@@ -154,7 +156,7 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
   text += "queued: " + describe(plan, p) + "\n";
   for (size_t i = 1; i < candidates.size(); ++i) {
     const GemmCandidate& c = candidates[i];
-    std::snprintf(line, sizeof line, "rejected %s: %.1f us more: %s\n", name_of(c).c_str(),
+    std::snprintf(line, sizeof line, "rejected %s: %.1f us more: %s\n", describe(c).c_str(),
                   c.total_us - chosen.total_us, reason_of(c, chosen));
     text += line;
   }

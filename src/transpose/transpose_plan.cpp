@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "transpose/block_plan.h"
+#include "util/strided_lines.h"
 
 namespace tilewright::plan {
 namespace {
@@ -28,13 +29,6 @@ bool extent(int64_t rows, int64_t cols, int64_t ld, int64_t count, int64_t strid
       __builtin_add_overflow(a, b, &sum) || __builtin_add_overflow(sum, cols, &sum))
     return false;
   return !__builtin_mul_overflow(sum, int64_t(element), &bytes);
-}
-
-// Rows of `a_cols` and of `b_cols` elements on the same pitch, the second starting `offset` bytes
-// after the first, never meet.
-bool interleaved(int64_t pitch, int64_t offset, int64_t a_bytes, int64_t b_bytes) {
-  int64_t d = ((offset % pitch) + pitch) % pitch;
-  return d >= a_bytes && d + b_bytes <= pitch;
 }
 
 int log2_floor(int64_t n) {
@@ -453,14 +447,13 @@ Status validate(const TransposeProblem& p) {
                  out_end = p.out_address + uint64_t(out_bytes);
   if (in_end < p.in_address) return invalid("in", "the input reaches beyond the address space");
   if (out_end < p.out_address) return invalid("out", "the output reaches beyond the address space");
-  if (p.in_address < out_end && p.out_address < in_end) {
-    // Overlapping ranges are fine when both are windows side by side in rows of one pitch. The
-    // pitch of a single element is in neither extent: it may be anything.
-    const bool beside =
-        p.batch == 1 && p.ld_in == p.ld_out && (p.rows > 1 || p.cols > 1) &&
-        interleaved(p.ld_in * e, int64_t(p.out_address - p.in_address), p.cols * e, p.rows * e);
-    if (!beside) return invalid("out", "overlaps in; use transpose_in_place");
-  }
+  // Windows side by side in rows of one pitch may lie in each other's range. Neither extent holds the
+  // pitch of a single line: it may be anything.
+  const tw::StridedLines in{p.in_address, p.rows,       p.cols * e, p.rows > 1 ? p.ld_in * e : 0,
+                            p.batch,      stride_in * e};
+  const tw::StridedLines out{
+      p.out_address, p.cols, p.rows * e, p.cols > 1 ? p.ld_out * e : 0, p.batch, stride_out * e};
+  if (tw::share_bytes(in, out)) return invalid("out", "overlaps in; use transpose_in_place");
   return {};
 }
 

@@ -9,12 +9,14 @@
 #include <limits>
 #include <utility>
 
+#include "common/c_status.h"
 #include "gemm/lib/elementwise.h"
 #include "gemm/lib/gemm_plan.h"
 #include "gemm/lib/sgemm.h"
 #include "gemm/lib/wgmma_launch.h"
 #include "tilewright/gemm.h"
 #include "tilewright/transpose.h"
+#include "util/strided_lines.h"
 
 namespace tilewright {
 namespace {
@@ -40,9 +42,11 @@ int64_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_
   return total > (static_cast<__int128>(1) << 62) ? -1 : static_cast<int64_t>(total);
 }
 
-bool overlap(const void* x, int64_t x_bytes, const void* y, int64_t y_bytes) {
-  const auto a = reinterpret_cast<uintptr_t>(x), b = reinterpret_cast<uintptr_t>(y);
-  return a < b + static_cast<uintptr_t>(y_bytes) && b < a + static_cast<uintptr_t>(x_bytes);
+// The same as a set of bytes; the pitch of one line, and the stride of one batch, may be anything.
+tw::StridedLines stored(const void* data, int64_t lines, int64_t length, int64_t ld, int64_t stride,
+                        int64_t batches, int bytes) {
+  return {reinterpret_cast<uintptr_t>(data), lines,   length * bytes,
+          lines > 1 ? ld * bytes : 0,        batches, batches > 1 ? stride * bytes : 0};
 }
 
 bool known(Type t) { return static_cast<int>(t) >= 0 && t <= Type::kE5m2; }
@@ -83,6 +87,7 @@ Status check(const GemmArguments& g) {
   if (g.batches > 1 && g.stride_d < 0) return invalid("stride_d", "the stride is negative");
   const int64_t d_extent = extent(d_lines, d_length, g.ld_d, g.stride_d, g.batches, d_bytes);
   if (d_extent < 0) return invalid("ld_d", "D reaches beyond 2^62 bytes");
+  const tw::StridedLines d = stored(g.d, d_lines, d_length, g.ld_d, g.stride_d, g.batches, d_bytes);
   if (g.batches > 1 && g.stride_d < (d_lines - 1) * g.ld_d + d_length &&
       !(g.stride_d >= d_length && g.ld_d >= g.stride_d * (g.batches - 1) + d_length)) {
     return invalid("stride_d", "matrices of the batch would overlap in D");
@@ -97,7 +102,8 @@ Status check(const GemmArguments& g) {
     if (c_extent < 0) return invalid("ld_c", "C reaches beyond 2^62 bytes");
     const bool same =
         g.c == g.d && g.ld_c == g.ld_d && (g.batches == 1 || g.stride_c == g.stride_d);
-    if (!same && overlap(g.c, c_extent, g.d, d_extent)) {
+    if (!same && tw::share_bytes(
+                     stored(g.c, d_lines, d_length, g.ld_c, g.stride_c, g.batches, d_bytes), d)) {
       return invalid("c", "overlaps D without being the same matrix");
     }
   }
@@ -117,8 +123,10 @@ Status check(const GemmArguments& g) {
   const int64_t b_extent = extent(b_lines, b_length, g.ld_b, g.stride_b, g.batches, bytes);
   if (a_extent < 0) return invalid("ld_a", "A reaches beyond 2^62 bytes");
   if (b_extent < 0) return invalid("ld_b", "B reaches beyond 2^62 bytes");
-  if (overlap(g.a, a_extent, g.d, d_extent)) return invalid("d", "overlaps A");
-  if (overlap(g.b, b_extent, g.d, d_extent)) return invalid("d", "overlaps B");
+  if (tw::share_bytes(stored(g.a, a_lines, a_length, g.ld_a, g.stride_a, g.batches, bytes), d))
+    return invalid("d", "overlaps A");
+  if (tw::share_bytes(stored(g.b, b_lines, b_length, g.ld_b, g.stride_b, g.batches, bytes), d))
+    return invalid("d", "overlaps B");
   return {};
 }
 
@@ -422,7 +430,7 @@ GemmArguments from_c(const tw_gemm_arguments& c) {
 
 int to_c(const Status& status, const char** argument) {
   if (argument != nullptr) *argument = status.argument;
-  return static_cast<int>(status.code);
+  return tw::to_c(status);
 }
 
 }  // namespace
