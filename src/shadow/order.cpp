@@ -1,30 +1,6 @@
 #include "shadow/order.h"
 
-#include <algorithm>
-
 namespace tw::shadow {
-namespace {
-
-constexpr size_t kSearchLimit = 1 << 14;  // objects looked at for one question
-
-bool knows(const std::vector<Peer>& list, const Moment& m) {
-  for (const Peer& p : list)
-    if (p.cta == m.cta &&
-        (p.warp == Peer::kAllWarps
-             ? m.epoch < p.epoch
-             : p.warp == m.thread / 32 && ((p.lanes >> (m.thread % 32)) & 1) && m.time < p.time))
-      return true;
-  return false;
-}
-
-bool knows(const std::vector<Known>& list, uint32_t warp, uint32_t lane, uint32_t time) {
-  for (const Known& k : list)
-    if (k.warp == warp && ((k.lanes >> lane) & 1) && time < k.time) return true;
-  return false;
-}
-
-}  // namespace
-
 // ---- one CTA ----
 
 void CtaOrder::begin(uint32_t cta, uint32_t threads) {
@@ -40,77 +16,36 @@ void CtaOrder::begin(uint32_t cta, uint32_t threads) {
   touched_.clear();
   fences_.clear();
   fenced_threads_ = 0;
+  fenced_mark_ = {};
   pending_.clear();
   meetings_.clear();
   mbarriers_.clear();
   converged_.assign(warps, {});
 }
 
-void CtaOrder::add(std::vector<Known>& list, Known k) {
-  for (Known& old : list) {
-    if (old.warp != k.warp) continue;
-    if (old.time >= k.time && (k.lanes & ~old.lanes) == 0) return;
-    if (old.time <= k.time && (old.lanes & ~k.lanes) == 0) {
-      old = k;
-      return;
-    }
-  }
-  list.push_back(k);
-}
-
-void CtaOrder::add(std::vector<Acquired>& list, Acquired a) {
-  if (a.from >= a.to) return;
-  for (Acquired& old : list) {
-    if (old.object != a.object || old.wide != a.wide || a.from > old.to || old.from > a.to)
-      continue;
-    old.from = std::min(old.from, a.from);
-    old.to = std::max(old.to, a.to);
-    return;
-  }
-  list.push_back(a);
-}
-
-void CtaOrder::add(std::vector<Peer>& list, const Peer& p) {
-  for (Peer& old : list) {
-    if (old.cta != p.cta) continue;
-    if (old.warp == Peer::kAllWarps && p.warp != Peer::kAllWarps && p.epoch < old.epoch) return;
-    if (old.warp != p.warp) continue;
-    if (p.warp == Peer::kAllWarps) {
-      old.epoch = std::max(old.epoch, p.epoch);
-      return;
-    }
-    if (old.time >= p.time && (p.lanes & ~old.lanes) == 0) return;
-    if (old.time <= p.time && (old.lanes & ~p.lanes) == 0) {
-      old = p;
-      return;
-    }
-  }
-  list.push_back(p);
-}
-
 void CtaOrder::merge(View& to, const View& from) {
-  for (const Known& k : from.local) add(to.local, k);
-  for (const Acquired& a : from.remote) add(to.remote, a);
-  for (const Peer& p : from.peers) add(to.peers, p);
+  for (const Known& k : from.local) add_known(to.local, k);
+  to.released.join(from.released);
+}
+
+Clock CtaOrder::mark(uint32_t epoch, Known own, const View* view) const {
+  std::vector<Known> lanes;
+  if (view != nullptr) lanes = view->local;
+  add_known(lanes, own);
+  return Clock(cta_, epoch, std::move(lanes));
 }
 
 View CtaOrder::hand_over(uint32_t warp, uint32_t lanes, bool fenced) {
   View out;
-  // What is known of this CTA in an epoch, in terms that others understand.
-  auto add_own = [&](const View* v, uint32_t epoch) {
-    add(out.peers, {cta_, Peer::kAllWarps, 0, epoch, 0});
-    if (v == nullptr) return;
-    for (const Acquired& a : v->remote) add(out.remote, a);
-    for (const Peer& p : v->peers) add(out.peers, p);
-    for (const Known& k : v->local) add(out.peers, {cta_, k.warp, k.lanes, epoch, k.time});
-  };
   if (!fenced) {
-    add(out.peers, {cta_, warp, lanes, epoch_, ++times_[warp]});
+    const uint32_t time = ++times_[warp];
     const View* last = nullptr;
     bool first = true;
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
       const View* v = view(warp * 32 + uint32_t(__builtin_ctz(left))).get();
-      if (first || v != last) add_own(v, epoch_);
+      if (!first && v == last) continue;
+      out.released.join(mark(epoch_, {warp, lanes, time}, v));
+      if (v != nullptr) out.released.join(v->released);
       last = v, first = false;
     }
     return out;
@@ -119,32 +54,10 @@ View CtaOrder::hand_over(uint32_t warp, uint32_t lanes, bool fenced) {
     const uint32_t lane = uint32_t(__builtin_ctz(left)), thread = warp * 32 + lane;
     if (fences_.empty() || fences_[thread].epoch == 0) continue;
     const Fence& f = fences_[thread];
-    add(out.peers, {cta_, warp, 1u << lane, f.epoch, f.time});
-    add_own(f.view.get(), f.epoch);
+    out.released.join(mark(f.epoch, {warp, 1u << lane, f.time}, f.view.get()));
+    if (f.view) out.released.join(f.view->released);
   }
   return out;
-}
-
-void Order::receive(CtaOrder& c, uint32_t warp, uint32_t lanes, const View& from) {
-  // Lanes that knew the same before know the same after.
-  ViewPtr before, after;
-  for (uint32_t left = lanes; left != 0; left &= left - 1) {
-    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
-    if (!after || c.view(thread) != before) {
-      before = c.view(thread);
-      View v = before ? *before : View{};
-      for (const Acquired& a : from.remote) CtaOrder::add(v.remote, a);
-      for (const Peer& p : from.peers) {
-        if (p.cta != c.cta_)
-          CtaOrder::add(v.peers, p);
-        else if (p.warp != Peer::kAllWarps && p.epoch == c.epoch_)
-          CtaOrder::add(v.local, {p.warp, p.lanes, p.time});
-      }
-      after = std::make_shared<const View>(std::move(v));
-    }
-    c.set_view(thread, after);
-  }
-  tick();
 }
 
 void CtaOrder::set_view(uint32_t thread, ViewPtr v) {
@@ -157,23 +70,19 @@ void CtaOrder::set_view(uint32_t thread, ViewPtr v) {
 void CtaOrder::barrier_all() {
   if (!touched_.empty()) {
     View all;
-    if (base_) all.remote = base_->remote, all.peers = base_->peers;
+    if (base_) all.released = base_->released;
     const View* last = nullptr;
     for (uint32_t t : touched_) {
-      if (views_[t].get() != last) {
-        for (const Acquired& a : views_[t]->remote) add(all.remote, a);
-        for (const Peer& p : views_[t]->peers) add(all.peers, p);
-      }
+      if (views_[t].get() != last) all.released.join(views_[t]->released);
       last = views_[t].get();
     }
     for (uint32_t t : touched_) views_[t].reset();
     touched_.clear();
-    base_ = all.remote.empty() && all.peers.empty() ? nullptr
-                                                    : std::make_shared<const View>(std::move(all));
+    base_ = all.released.empty() ? nullptr : std::make_shared<const View>(std::move(all));
   }
   ++epoch_;
   partial_ = false;
-  if (fenced_threads_ >= threads_) fenced_epoch_ = epoch_;
+  if (fenced_threads_ >= threads_) fenced_epoch_ = epoch_, fenced_mark_ = {};
   fenced_threads_ = 0;
   meetings_.clear();
   mbarriers_.clear();
@@ -181,7 +90,7 @@ void CtaOrder::barrier_all() {
 
 void CtaOrder::barrier_arrive(uint32_t barrier, uint32_t warp, uint32_t lanes, bool waits) {
   Meeting& m = meetings_[barrier];
-  add(m.here, {warp, lanes, ++times_[warp]});
+  add_known(m.here, {warp, lanes, ++times_[warp]});
   const View* last = nullptr;
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
@@ -197,14 +106,14 @@ void CtaOrder::barrier_complete(uint32_t barrier) {
   if (it == meetings_.end()) return;
   Meeting m = std::move(it->second);
   meetings_.erase(it);
-  for (const Known& k : m.here) add(m.view.local, k);
+  for (const Known& k : m.here) add_known(m.view.local, k);
   auto v = std::make_shared<const View>(std::move(m.view));
   for (uint32_t thread : m.waiting) set_view(thread, v);
 }
 
 void CtaOrder::mbarrier_arrive(uint32_t object, uint32_t warp, uint32_t lanes) {
   View& to = mbarriers_[object];
-  add(to.local, {warp, lanes, ++times_[warp]});
+  add_known(to.local, {warp, lanes, ++times_[warp]});
   const View* last = nullptr;
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const View* v = view(warp * 32 + uint32_t(__builtin_ctz(left))).get();
@@ -238,14 +147,14 @@ void CtaOrder::warp_sync(uint32_t warp, uint32_t lanes) {
     if (v != nullptr && v != last) merge(all, *v);
     last = v;
   }
-  add(all.local, {warp, lanes, ++times_[warp]});
+  add_known(all.local, {warp, lanes, ++times_[warp]});
   auto v = std::make_shared<const View>(std::move(all));
   for (uint32_t left = lanes; left != 0; left &= left - 1)
     set_view(warp * 32 + uint32_t(__builtin_ctz(left)), v);
 }
 
 void CtaOrder::converge(uint32_t warp, uint32_t lanes) {
-  add(converged_[warp], {warp, lanes, ++times_[warp]});
+  add_known(converged_[warp], {warp, lanes, ++times_[warp]});
 }
 
 bool CtaOrder::converged(uint32_t warp, uint32_t a, uint32_t b, uint32_t time) const {
@@ -261,6 +170,7 @@ void Order::clear() {
   index_.clear();
   objects_.clear();
   retired_.clear();
+  joins_ = {};
   tick(), tick();
 }
 
@@ -268,14 +178,6 @@ uint32_t Order::find(uint64_t object) {
   auto [it, fresh] = index_.try_emplace(object, uint32_t(objects_.size()));
   if (fresh) objects_.emplace_back();
   return it->second;
-}
-
-void Order::append(uint32_t object, Entry e) {
-  Object& o = objects_[object];
-  const uint32_t at = uint32_t(o.log.size());
-  o.by_cta[e.at.cta].push_back(at);
-  if (e.view && !(e.view->remote.empty() && e.view->peers.empty())) o.chained.push_back(at);
-  o.log.push_back(std::move(e));
 }
 
 void Order::add_to(Chain& chain, uint32_t cta, bool wide, uint32_t bytes) {
@@ -311,7 +213,7 @@ void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool rel
   Chain& chain = objects_[o].chain;
   objects_[o].readers.clear();
   if (!read_modify_write) {
-    objects_[o].base = uint32_t(objects_[o].log.size());
+    objects_[o].released = {};
     const bool modified = chain.modified || chain.modified_before;
     chain = Chain{};
     chain.started = true;
@@ -326,23 +228,48 @@ void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool rel
     objects_[o].chain.first = c.now(thread);
 }
 
-void Order::write_released(CtaOrder& c, uint32_t thread, uint32_t o, bool release, bool wide) {
-  if (release) {
-    const uint32_t time = ++c.times_[thread / 32];
-    append(o, {{c.cta_, thread, c.epoch_, time}, wide, c.view(thread)});
+void Order::release(Released& to, uint32_t cta, const View* past, const Clock& mark, bool wide) {
+  static const Clock nothing;
+  const Clock& known = past != nullptr ? past->released : nothing;
+  Released::Own& own = to.own[cta];
+  own.past.join(known);
+  own.mark.join(mark);
+  if (!wide) {
+    own.narrow = to.narrow = true;
     return;
   }
-  const CtaOrder::Fence* f =
+  if (!to.knows_all(known)) {
+    to.wide.join(known);
+    to.holds[to.next++ % to.holds.size()] = known;
+  }
+  to.wide.join(mark);
+  if (to.line == 0) to.line = ++lines_;
+  to.wide.number(to.line, ++to.version);
+}
+
+void Order::write_released(CtaOrder& c, uint32_t thread, uint32_t o, bool releases, bool wide) {
+  Released& to = objects_[o].released;
+  const uint32_t warp = thread / 32, lane = 1u << thread % 32;
+  if (releases) {
+    const View* v = c.view(thread).get();
+    release(to, c.cta_, v, c.mark(c.epoch_, {warp, lane, ++c.times_[warp]}, v), wide);
+    return;
+  }
+  CtaOrder::Fence* f =
       c.fences_.empty() || c.fences_[thread].epoch == 0 ? nullptr : &c.fences_[thread];
-  if (c.fenced_epoch_ != 0 && (f == nullptr || f->epoch < c.fenced_epoch_))
-    append(o, {{c.cta_, thread, c.fenced_epoch_, 0}, wide, c.base_});
-  else if (f != nullptr)
-    append(o, {{c.cta_, thread, f->epoch, f->time}, wide && f->wide, f->view});
+  if (c.fenced_epoch_ != 0 && (f == nullptr || f->epoch < c.fenced_epoch_)) {
+    if (c.fenced_mark_.empty()) c.fenced_mark_ = Clock(c.cta_, c.fenced_epoch_, {});
+    release(to, c.cta_, c.base_.get(), c.fenced_mark_, wide);
+  } else if (f != nullptr) {
+    if (f->mark.empty()) f->mark = c.mark(f->epoch, {warp, lane, f->time}, f->view.get());
+    release(to, c.cta_, f->view.get(), f->mark, wide && f->wide);
+  }
 }
 
 void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acquires, bool wide,
                         uint32_t bytes) {
   constexpr size_t kReaders = 8;  // of one write; of more, the last ones
+  constexpr size_t kPending = 8;  // apart; more are joined
   const uint32_t o = find(object);
   Chain& chain = objects_[o].chain;
   chain.mixed = chain.mixed || (chain.bytes != 0 && chain.bytes != bytes);
@@ -352,31 +279,91 @@ void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acqu
   });
   if (readers.size() >= kReaders) readers.erase(readers.begin());
   readers.push_back({c.now(thread), wide});
-  const Acquired a{o, objects_[o].base, uint32_t(objects_[o].log.size()), wide};
-  if (a.from >= a.to) return;
+  const Released& from = objects_[o].released;
+  if (from.own.empty()) return;
+  CtaOrder::Pending seen;
+  seen.read_wide = wide;
+  if (wide) seen.wide = from.wide;
+  if (from.narrow || !wide || !acquires) {
+    if (const auto it = from.own.find(c.cta_); it != from.own.end()) {
+      seen.own_past = it->second.past, seen.own_mark = it->second.mark;
+      if (wide && it->second.narrow) seen.wide.join(seen.own_past), seen.wide.join(seen.own_mark);
+    }
+  }
+  if (const ViewPtr& have = c.view(thread); wide && have && from.knows_all(have->released))
+    seen.held = have->released;
   if (acquires) {
-    acquire(c, thread, a);
+    if (wide) {
+      acquire(c, thread, seen.wide, seen.held);
+    } else {
+      acquire(c, thread, seen.own_past);
+      acquire(c, thread, seen.own_mark);
+    }
     return;
   }
   if (c.pending_.empty()) c.pending_.resize((c.threads_ + 31) / 32 * 32);
-  for (CtaOrder::Pending& p : c.pending_[thread]) {
-    if (p.object != a.object || p.wide != wide || a.from > p.to) continue;
-    p.to = a.to;
+  auto& pending = c.pending_[thread];
+  for (const CtaOrder::Pending& p : pending)
+    if (p.read_wide == wide && p.wide.same(seen.wide) && p.own_past.same(seen.own_past) &&
+        p.own_mark.same(seen.own_mark))
+      return;
+  if (pending.size() < kPending) {
+    pending.push_back(std::move(seen));
     return;
   }
-  c.pending_[thread].push_back({a.object, a.from, a.to, wide});
+  for (CtaOrder::Pending& p : pending) {
+    if (p.read_wide != wide) continue;
+    p.wide = joined(p.wide, seen.wide);
+    if (p.held.empty()) p.held = seen.held;
+    p.own_past.join(seen.own_past);
+    p.own_mark.join(seen.own_mark);
+    return;
+  }
+  pending.push_back(std::move(seen));
 }
 
-void Order::acquire(CtaOrder& c, uint32_t thread, Acquired a) {
+const Clock& Order::joined(const Clock& a, const Clock& b) {
+  Join& j = joins_[(a.identity() / 16 * 31 + b.identity() / 16) % joins_.size()];
+  if (j.result.empty() || !j.a.same(a) || !j.b.same(b)) {
+    j.a = a, j.b = b, j.result = a;
+    j.result.join(b);
+  }
+  return j.result;
+}
+
+ViewPtr Order::with(const ViewPtr& have, const Clock& what, const Clock& held) {
+  static const Clock nothing;
+  const Clock& known = have ? have->released : nothing;
+  if (what.empty() || known.same(what)) return have;
+  const Clock& both = known.empty() || known.same(held) ? what : joined(known, what);
+  if (both.same(known)) return have;
+  auto more = std::make_shared<View>();
+  if (have) more->local = have->local;
+  more->released = both;
+  return more;
+}
+
+void Order::acquire(CtaOrder& c, uint32_t thread, const Clock& what, const Clock& held) {
   const ViewPtr& have = c.view(thread);
-  if (have)
-    for (const Acquired& old : have->remote)
-      if (old.object == a.object && old.wide == a.wide && old.from <= a.from && a.to <= old.to)
-        return;
-  View v = have ? *have : View{};
-  CtaOrder::add(v.remote, a);
-  c.set_view(thread, std::make_shared<const View>(std::move(v)));
+  ViewPtr more = with(have, what, held);
+  if (more == have) return;
+  c.set_view(thread, std::move(more));
   tick();
+}
+
+void Order::receive(CtaOrder& c, uint32_t warp, uint32_t lanes, const View& from) {
+  ViewPtr before, after;  // lanes that knew the same before know the same after
+  bool first = true;
+  for (uint32_t left = lanes; left != 0; left &= left - 1, first = false) {
+    const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
+    if (const ViewPtr& have = c.view(thread); first || have != before) {
+      before = have;
+      after = with(have, from.released);
+    }
+    if (after == before) continue;
+    c.set_view(thread, after);
+    tick();
+  }
 }
 
 void Order::fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide) {
@@ -385,21 +372,20 @@ void Order::fence(CtaOrder& c, uint32_t warp, uint32_t lanes, bool wide) {
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const uint32_t thread = warp * 32 + uint32_t(__builtin_ctz(left));
     if (!c.pending_.empty()) {
-      for (const CtaOrder::Pending& p : c.pending_[thread])
-        acquire(c, thread, {p.object, p.from, p.to, p.wide && wide});
+      for (const CtaOrder::Pending& p : c.pending_[thread]) {
+        if (wide && p.read_wide) {
+          acquire(c, thread, p.wide, p.held);
+        } else {
+          acquire(c, thread, p.own_past);
+          acquire(c, thread, p.own_mark);
+        }
+      }
       c.pending_[thread].clear();
     }
     CtaOrder::Fence& f = c.fences_[thread];
-    if (wide && !(f.epoch == c.epoch_ && f.wide)) ++c.fenced_threads_;
-    f = {c.epoch_, time, wide, c.view(thread)};
+    if (wide && f.wide_epoch != c.epoch_) ++c.fenced_threads_;
+    f = {c.epoch_, time, wide ? c.epoch_ : f.wide_epoch, wide, c.view(thread), {}};
   }
-}
-
-bool Order::covers(const Entry& e, const Moment& m) {
-  if (e.at.cta != m.cta) return false;
-  if (m.epoch != e.at.epoch) return m.epoch < e.at.epoch;
-  if (m.thread == e.at.thread && m.time < e.at.time) return true;
-  return e.view && knows(e.view->local, m.thread / 32, m.thread % 32, m.time);
 }
 
 bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
@@ -408,41 +394,7 @@ bool Order::ordered(const CtaOrder& c, uint32_t thread, const Moment& m) const {
   const ViewPtr& mine = c.view(thread);
   if (!mine) return false;
   if (m.cta == c.cta_ && knows(mine->local, m.thread / 32, m.thread % 32, m.time)) return true;
-  if (!mine->peers.empty() && knows(mine->peers, m)) return true;
-  // What was released to this thread: directly, then through what the releasing threads had
-  // acquired.
-  std::vector<std::pair<const Acquired*, uint32_t>> work;  // with the CTA that acquired
-  std::vector<Acquired> seen;
-  for (const Acquired& a : mine->remote) work.push_back({&a, c.cta_});
-  for (size_t i = 0; i < work.size() && i < kSearchLimit; ++i) {
-    const auto [a, by] = work[i];
-    bool known = false;
-    for (const Acquired& s : seen)
-      known = known ||
-              (s.object == a->object && s.wide == a->wide && s.from <= a->from && a->to <= s.to);
-    if (known) continue;
-    seen.push_back(*a);
-    const Object& o = objects_[a->object];
-    if (auto it = o.by_cta.find(m.cta); it != o.by_cta.end()) {
-      const std::vector<uint32_t>& at = it->second;
-      auto end = std::lower_bound(at.begin(), at.end(), a->to);
-      for (uint32_t steps = 0; end != at.begin() && steps < 64; ++steps) {
-        --end;
-        if (*end < a->from) break;
-        const Entry& e = o.log[*end];
-        if ((e.at.cta == by || (a->wide && e.wide)) && covers(e, m)) return true;
-      }
-    }
-    for (uint32_t at : o.chained) {
-      if (at < a->from || at >= a->to) continue;
-      const Entry& e = o.log[at];
-      if (e.at.cta != by && !(a->wide && e.wide)) continue;
-      if (knows(e.view->peers, m)) return true;
-      for (const Acquired& next : e.view->remote) work.push_back({&next, e.at.cta});
-      if (work.size() > kSearchLimit) break;
-    }
-  }
-  return false;
+  return mine->released.knows(m);
 }
 
 }  // namespace tw::shadow

@@ -9,8 +9,10 @@
 // kernel orders its threads by barriers of the whole CTA. So time in a CTA is counted in epochs
 // (such barriers); within an epoch each warp has a clock that ticks at whatever may hand its past
 // to others, and a thread holds a View of what it knows beyond that: lanes of its CTA up to a tick,
-// and ranges of the logs of synchronisation objects. Each release appends to its object's log; an
-// acquire notes how far it has read. Both are O(1), however many CTAs meet at one counter.
+// and of other CTAs a Clock (clock.h), a vector clock that shares what clocks have in common. Each
+// synchronisation object keeps the clock of what has been released to it since its last write
+// without a read; an acquire joins it to the thread's. A question is then a look-up, and what was
+// overwritten is dropped.
 //
 // Causality order is more than that in one point (PTX ISA, memory consistency model): a strong
 // write that a read has observed, directly or through a chain of read-modify-writes, each pair
@@ -21,44 +23,26 @@
 //
 // Within a cluster threads of several CTAs meet: at barrier.cluster and at mbarriers that CTAs
 // share. There a View is handed over whole (hand_over, receive), what a CTA's threads know of one
-// another included. That costs by the cluster's warps, and there are few.
+// another included.
 //
 // Limits: scope .cluster counts as .gpu; one order for all addresses (no proxies).
-// Tested by tests/unit/shadow/races_test.cpp.
+// Tested by tests/unit/shadow/order_test.cpp (against sets of events), races_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "shadow/clock.h"
+
 namespace tw::shadow {
 
-// When a thread did something.
-struct Moment {
-  uint32_t cta = 0;
-  uint32_t thread = 0;
-  uint32_t epoch = 0;
-  uint32_t time = 0;  // its warp's clock
-};
-
-struct Known {
-  uint32_t warp, lanes, time;
-};  // what these lanes did before `time`
-struct Acquired {
-  uint32_t object, from, to;
-  bool wide;
-};
-// The same of another CTA of the cluster, whose warps are known by their own clocks; `warp`
-// kAllWarps: what all of them did in epochs before `epoch`.
-struct Peer {
-  uint32_t cta, warp, lanes, epoch, time;
-  static constexpr uint32_t kAllWarps = ~0u;
-};
+// What a thread knows: of its own CTA in this epoch, and all that has been released to it.
 struct View {
   std::vector<Known> local;
-  std::vector<Acquired> remote;
-  std::vector<Peer> peers;
+  Clock released;
 };
 using ViewPtr = std::shared_ptr<const View>;
 
@@ -100,12 +84,17 @@ class CtaOrder {
   friend class Order;
   struct Fence {
     uint32_t epoch = 0, time = 0;
+    uint32_t wide_epoch = 0;  // of the last wide one
     bool wide = false;
     ViewPtr view;
+    Clock mark;  // of the CTA: what lies before the fence; made when it is first released
   };
+  // What strong reads have seen that a fence would turn into acquires: one of scope .gpu or more,
+  // and a narrower one.
   struct Pending {
-    uint32_t object, from, to;
-    bool wide;
+    Clock wide, own_past, own_mark;
+    Clock held;  // of what the thread knew: all is in `wide`; or empty
+    bool read_wide;
   };
   struct Meeting {
     std::vector<Known> here;
@@ -117,22 +106,22 @@ class CtaOrder {
     return !views_.empty() && views_[thread] ? views_[thread] : base_;
   }
   void set_view(uint32_t thread, ViewPtr v);
-  static void add(std::vector<Known>& list, Known k);
-  static void add(std::vector<Peer>& list, const Peer& p);
-  static void add(std::vector<Acquired>& list, Acquired a);
+  // What a thread hands over of its own CTA: `lanes` of a warp up to `time` of `epoch`, and what
+  // is known by `view`.
+  Clock mark(uint32_t epoch, Known own, const View* view) const;
 
   uint32_t cta_ = 0, threads_ = 0, epoch_ = 1;
   bool partial_ = false;
   uint32_t fenced_epoch_ = 0;  // every thread has passed a wide fence and then a barrier: accesses
                                // of earlier epochs are fenced
-  std::vector<uint32_t> times_;    // by warp; never go back
-  ViewPtr base_;                   // what all threads know of other CTAs
-  std::vector<ViewPtr> views_;     // by thread; empty until one knows more than base_
-  std::vector<uint32_t> touched_;  // threads that have a view of their own
-  std::vector<Fence> fences_;      // by thread; empty until the first fence
-  uint32_t fenced_threads_ = 0;    // with a wide fence in this epoch
-  std::vector<std::vector<Pending>>
-      pending_;  // by thread: strong reads that a fence would turn into acquires
+  std::vector<uint32_t> times_;                // by warp; never go back
+  ViewPtr base_;                               // what all threads know of other CTAs
+  std::vector<ViewPtr> views_;                 // by thread; empty until one knows more than base_
+  std::vector<uint32_t> touched_;              // threads that have a view of their own
+  std::vector<Fence> fences_;                  // by thread; empty until the first fence
+  uint32_t fenced_threads_ = 0;                // with a wide fence in this epoch
+  Clock fenced_mark_;                          // what they lie before, when first released
+  std::vector<std::vector<Pending>> pending_;  // by thread
   std::unordered_map<uint32_t, Meeting> meetings_;
   std::unordered_map<uint32_t, View> mbarriers_;  // by object; of this epoch
   std::vector<std::vector<Known>> converged_;     // by warp: lanes that have met, and when
@@ -175,11 +164,6 @@ class Order {
   void restart_generations() { generation_ = 2; }
 
  private:
-  struct Entry {
-    Moment at;
-    bool wide;
-    ViewPtr view;
-  };
   // The strong writes that a read of the object observes now: those since the last one that was no
   // read-modify-write.
   struct Chain {
@@ -195,23 +179,49 @@ class Order {
     Moment at;
     bool wide;
   };
+  // By strong writes since the last one that was no read-modify-write.
+  struct Released {
+    // Of one CTA, for its own threads: they need no scope .gpu.
+    struct Own {
+      Clock past, mark;     // what its threads knew of others, and what they did
+      bool narrow = false;  // some of it has not gone to `wide`
+    };
+    Clock wide;
+    std::unordered_map<uint32_t, Own> own;
+    bool narrow = false;  // of any CTA
+    // What threads knew when they released and `wide` therefore holds, the latest ones.
+    std::array<Clock, 4> holds;
+    uint32_t next = 0;               // of `holds`
+    uint32_t line = 0, version = 0;  // of `wide`
+    bool knows_all(const Clock& c) const {
+      for (const Clock& h : holds)
+        if (h.same(c)) return true;
+      return c.empty();
+    }
+  };
   struct Object {
     Chain chain;
     std::vector<Reader> readers;  // since the last write; it, if that was a read-modify-write
-    std::vector<Entry> log;
-    uint32_t base = 0;  // releases before this one have been overwritten
-    std::unordered_map<uint32_t, std::vector<uint32_t>> by_cta;
-    std::vector<uint32_t> chained;  // entries whose view holds acquires
+    Released released;
   };
   uint32_t find(uint64_t object);
-  void append(uint32_t object, Entry e);
-  void acquire(CtaOrder& c, uint32_t thread, Acquired a);
+  void release(Released& to, uint32_t cta, const View* past, const Clock& mark, bool wide);
+  // What a thread that knows `have` knows with `what`: `have` if it did before. `held`: known to be
+  // part of `what`.
+  ViewPtr with(const ViewPtr& have, const Clock& what, const Clock& held = {});
+  void acquire(CtaOrder& c, uint32_t thread, const Clock& what, const Clock& held = {});
   void write_released(CtaOrder& c, uint32_t thread, uint32_t object, bool release, bool wide);
   static void add_to(Chain& chain, uint32_t cta, bool wide, uint32_t bytes);
-  static bool covers(const Entry& e, const Moment& m);
+  const Clock& joined(const Clock& a, const Clock& b);
 
   std::unordered_map<uint64_t, uint32_t> index_;
   std::vector<Object> objects_;
+  // Threads of one CTA, and CTAs that wait at one counter, join the same clocks again and again.
+  struct Join {
+    Clock a, b, result;
+  };
+  std::array<Join, 256> joins_;
+  uint32_t lines_ = 0;  // of clocks
   void tick() { generation_ += generation_ != kLastGeneration; }
   uint32_t generation_ = 2;
   std::vector<bool> retired_;

@@ -35,7 +35,9 @@ int failures = 0;
 // Of whole 16 bytes, which the kernels that take any address read at a time.
 template <class T> struct DeviceArray {
   explicit DeviceArray(const std::vector<T>& host) : count(host.size()) {
-    cudaMalloc(&data, (count * sizeof(T) + 15) / 16 * 16);
+    const size_t bytes = (count * sizeof(T) + 15) / 16 * 16;
+    cudaMalloc(&data, bytes);
+    cudaMemset(data, 0, bytes);
     cudaMemcpy(data, host.data(), count * sizeof(T), cudaMemcpyHostToDevice);
   }
   ~DeviceArray() { cudaFree(data); }
