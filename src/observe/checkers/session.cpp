@@ -410,6 +410,7 @@ void CheckSession::cta_begin(emu::Cta& cta) {
     if (options_.tools & kRacecheck) s->lines.reset(bytes);
   }
   s->waiting.assign(cta.warps.size(), {});
+  s->cluster_owed.assign(cta.warps.size(), 0);
   if (cta.program.async_copies)
     s->copies.reset(cta.shared_bytes, cta.threads * cta.cluster.size());
   else if (s->copies.any())

@@ -134,6 +134,7 @@ class CheckSession final : public emu::ObserverSource {
   void cluster_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool release);
   void cluster_complete(emu::Cluster& cluster);
   void cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool passed);
+  void out_of_turn(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool waits);
   void wgmma_group(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, bool waits);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
@@ -220,6 +221,7 @@ class CheckSession final : public emu::ObserverSource {
     shadow::AsyncCopies copies;
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
+    std::vector<uint32_t> cluster_owed;     // by warp: lanes that have yet to wait for the cluster
     BarrierPhase barriers[emu::kBarriers];
     uint32_t exited = 0;                      // threads
     uint32_t number = 0;                      // index into numbers_

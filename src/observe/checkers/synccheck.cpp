@@ -317,9 +317,31 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
 // The barrier of a cluster of one CTA, among the CTA's mbarriers: no offset of one.
 constexpr uint32_t kOwnCluster = 0x80000000;
 
+// The barrier is open again when those who have arrived have waited: a thread does both in turn. One
+// that arrives twice in a phase is the engine's to say (kernel_fault).
+void CheckSession::out_of_turn(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
+                               bool waits) {
+  uint32_t& owed = state(cta).cluster_owed[warp.index];
+  const uint32_t wrong = waits ? lanes & ~owed : lanes & owed & ~warp.cluster_arrived;
+  owed = waits ? owed & ~lanes : owed | lanes;
+  if (wrong == 0 || !(options_.tools & kSynccheck)) return;
+  count("invalid-sync", Severity::error, site, 3, uint64_t(__builtin_popcount(wrong)),
+        [&](Finding& f) {
+          f.message = waits ? "a thread waits at the barrier of the cluster without having arrived"
+                            : "a thread arrives at the barrier of the cluster again without having "
+                              "waited for the phase before";
+          f.advice =
+              "every thread arrives once (barrier.cluster.arrive), then waits "
+              "(barrier.cluster.wait), before it arrives again";
+          f.where = thread_text(cta, warp.index * emu::kLanes + uint32_t(__builtin_ctz(wrong)));
+          f.sites.push_back(place(site, "barrier"));
+        });
+}
+
 void CheckSession::cluster_arrive(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes,
                                   bool release) {
   leaves_others_waiting(cta, warp, site, lanes, "arrive at the cluster's barrier");
+  out_of_turn(cta, warp, site, lanes, false);
   if (!(options_.tools & kRacecheck)) return;
   CtaState& s = state(cta);
   if (s.cluster != nullptr) {
@@ -343,6 +365,7 @@ void CheckSession::cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, u
                                 bool passed) {
   if (!passed) {
     leaves_others_waiting(cta, warp, site, lanes, "wait at the cluster's barrier");
+    out_of_turn(cta, warp, site, lanes, true);
     return;
   }
   if (!(options_.tools & kRacecheck)) return;

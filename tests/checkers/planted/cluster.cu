@@ -12,6 +12,8 @@
 // expect: sum: error race-shared @sum_add @sum_add
 // expect: crossed_wait: error deadlock @crossed_wait @crossed_sync
 // expect: twice: error invalid-sync @twice
+// expect: no_arrival: error invalid-sync @no_arrival
+// expect: again: error invalid-sync @again
 // expect: own_only: error oob-shared @own_only_read
 // expect: arrival: error deadlock @arrival_wait
 // alone: twice
@@ -381,6 +383,24 @@ __global__ void twice(int* out) {
 }
 void twice_case() { launch_cluster(twice, 2, 32, 2, device_array<int>(64)); }
 
+// A thread waits at the barrier without having arrived.
+__global__ void no_arrival(int* out) {
+  if (BUG(false, true)) asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");  // @no_arrival
+  out[blockIdx.x * 32 + threadIdx.x] = 1;
+}
+void no_arrival_case() { launch_cluster(no_arrival, 2, 32, 2, device_array<int>(64)); }
+
+// Arrives twice, though the first phase is over by then: the one warp is the whole cluster.
+__global__ void again(int* out) {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  if (BUG(false, true)) asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");  // @again
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  out[blockIdx.x * 32 + threadIdx.x] = 1;
+}
+void again_case() { launch_cluster(again, 2, 32, 1, device_array<int>(64)); }
+
 // ld.shared reads the block's own memory; another's takes ld.shared::cluster.
 __global__ void own_only(int* out) {
   __shared__ int cell[32];
@@ -410,6 +430,8 @@ int program(const char* only) {
                     {"sum", sum_case},
                     {"crossed_wait", crossed_wait_case},
                     {"twice", twice_case},
+                    {"no_arrival", no_arrival_case},
+                    {"again", again_case},
                     {"own_only", own_only_case},
                     {"arrival", arrival_case},
                     {"own_arrival", own_arrival_case},
