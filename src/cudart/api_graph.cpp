@@ -36,6 +36,7 @@ cudaGraph_t add_graph(std::shared_ptr<Graph> graph) {
   return handle;
 }
 
+// The attributes of a node, its clusters and cooperation, stay.
 cudaError_t set_kernel(Context& context, const cudaKernelNodeParams* p, Command& command) {
   if (p == nullptr || p->extra != nullptr) return cudaErrorInvalidValue;
   LaunchRequest request;
@@ -43,6 +44,11 @@ cudaError_t set_kernel(Context& context, const cudaKernelNodeParams* p, Command&
   request.grid = p->gridDim;
   request.block = p->blockDim;
   request.dynamic_shared_bytes = p->sharedMemBytes;
+  request.node = true;
+  request.cooperative = command.launch.cooperative;
+  request.clustered = command.clustered;
+  const emu::Dim3& cluster = command.launch.cluster;
+  if (request.clustered) request.cluster = dim3(cluster.x, cluster.y, cluster.z);
   return prepare_launch(context, request, p->kernelParams, command);
 }
 

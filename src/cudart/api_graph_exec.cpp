@@ -3,6 +3,7 @@
 
 #include "cudart/graph_calls.h"
 #include "cudart/graph_handles.h"
+#include "cudart/launch.h"
 
 namespace tw::cudart {
 namespace {
@@ -12,7 +13,16 @@ bool reaches(const std::vector<GraphNode*>& from, const GraphNode* node) {
                      [&](const GraphNode* n) { return n == node || reaches(n->needs, node); });
 }
 
-cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t handle, unsigned long long flags) {
+// What a node may lack until the graph becomes executable.
+cudaError_t check_step(Context& context, const GraphExec::Step& step) {
+  if (step.type != cudaGraphNodeTypeKernel || step.command.clustered) return cudaSuccess;
+  KernelState* state = nullptr;
+  const cudaError_t error = find_kernel(context, step.command.function, state);
+  return error == cudaSuccess && must_say_cluster(*state) ? cudaErrorInvalidClusterSize : error;
+}
+
+cudaError_t instantiate(Context& context, cudaGraphExec_t* out, cudaGraph_t handle,
+                        unsigned long long flags) {
   const std::shared_ptr<Graph> graph = find_graph(handle);
   if (!graph || out == nullptr) return cudaErrorInvalidValue;
   constexpr unsigned long long kKnown = cudaGraphInstantiateFlagAutoFreeOnLaunch |
@@ -24,6 +34,8 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t handle, unsigned long 
   auto exec = std::make_shared<GraphExec>();
   exec->flags = flags;
   if (!exec->build(*graph)) return cudaErrorInvalidValue;
+  for (const GraphExec::Step& step : exec->steps)
+    if (const cudaError_t error = check_step(context, step); error != cudaSuccess) return error;
   GraphTable& table = GraphTable::get();
   const std::lock_guard lock(table.mutex);
   *out = reinterpret_cast<cudaGraphExec_t>(exec.get());
@@ -128,7 +140,7 @@ using namespace tw::cudart;
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph,
                                  unsigned long long flags) {
-  return with_context([&](Context&) { return instantiate(out, graph, flags); });
+  return with_context([&](Context& context) { return instantiate(context, out, graph, flags); });
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph,
                                           unsigned long long flags) {

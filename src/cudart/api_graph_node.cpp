@@ -10,6 +10,7 @@
 #include "cudart/copy.h"
 #include "cudart/graph_calls.h"
 #include "cudart/graph_handles.h"
+#include "cudart/launch.h"
 
 namespace tw::cudart {
 namespace {
@@ -303,22 +304,27 @@ cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNo
 
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID id,
                                             const cudaLaunchAttributeValue* value) {
-  return with_node(handle, cudaGraphNodeTypeKernel,
-                   [&](Context& context, GraphNode& node) -> cudaError_t {
-                     if (value == nullptr) return cudaErrorInvalidValue;
-                     tw::emu::Launch& launch = node.command.launch;
-                     if (id == cudaLaunchAttributeCooperative) {
-                       launch.cooperative = value->cooperative != 0;
-                     } else if (id == cudaLaunchAttributeClusterDimension) {
-                       const auto& c = value->clusterDim;
-                       const uint64_t size = uint64_t(c.x) * c.y * c.z;
-                       if (size == 0 || size > context.spec().max_cluster_size)
-                         return cudaErrorInvalidValue;
-                       launch.cluster = {c.x, c.y, c.z};
-                     }
-                     node.attributes[int(id)] = *value;
-                     return cudaSuccess;
-                   });
+  return with_node(
+      handle, cudaGraphNodeTypeKernel, [&](Context& context, GraphNode& node) -> cudaError_t {
+        if (value == nullptr) return cudaErrorInvalidValue;
+        tw::emu::Launch& launch = node.command.launch;
+        if (id == cudaLaunchAttributeCooperative) {
+          launch.cooperative = value->cooperative != 0;
+        } else if (id == cudaLaunchAttributeClusterDimension) {
+          const auto& c = value->clusterDim;
+          KernelState* state = nullptr;
+          std::string why;
+          if (const cudaError_t error = find_kernel(context, node.command.function, state);
+              error != cudaSuccess)
+            return error;
+          if (check_cluster(context.spec(), *state, dim3(c.x, c.y, c.z), why) != cudaSuccess)
+            return cudaErrorInvalidValue;
+          launch.cluster = {c.x, c.y, c.z};
+          node.command.clustered = true;
+        }
+        node.attributes[int(id)] = *value;
+        return cudaSuccess;
+      });
 }
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID id,
                                             cudaLaunchAttributeValue* value) {
@@ -330,7 +336,13 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t handle, cudaLaunchAt
       return cudaSuccess;
     }
     std::memset(value, 0, sizeof *value);
-    if (id == cudaLaunchAttributeCooperative) value->cooperative = node.command.launch.cooperative;
+    const tw::emu::Launch& launch = node.command.launch;
+    if (id == cudaLaunchAttributeCooperative) value->cooperative = launch.cooperative;
+    if (id == cudaLaunchAttributeClusterDimension && node.command.clustered) {
+      value->clusterDim.x = launch.cluster.x;
+      value->clusterDim.y = launch.cluster.y;
+      value->clusterDim.z = launch.cluster.z;
+    }
     return cudaSuccess;
   });
 }
@@ -341,6 +353,7 @@ cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_
     node.attributes = source->attributes;
     node.command.launch.cooperative = source->command.launch.cooperative;
     node.command.launch.cluster = source->command.launch.cluster;
+    node.command.clustered = source->command.clustered;
     return cudaSuccess;
   });
 }

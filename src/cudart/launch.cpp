@@ -89,11 +89,13 @@ cudaError_t find_kernel(Context& context, const void* function, KernelState*& st
 dim3 own_cluster(const KernelState& state) {
   const auto& required = state.cluster;
   if (required[0] > 0)
-    return dim3(unsigned(required[0]), unsigned(std::max(1, required[1])),
-                unsigned(std::max(1, required[2])));
+    return dim3(unsigned(required[0]), unsigned(required[1]), unsigned(required[2]));
   const auto& given = state.info->cluster;
-  if (given[0] == 0) return dim3(1, 1, 1);
-  return dim3(given[0], std::max(1u, given[1]), std::max(1u, given[2]));
+  return given[0] == 0 ? dim3(1, 1, 1) : dim3(given[0], given[1], given[2]);
+}
+
+bool must_say_cluster(const KernelState& state) {
+  return state.info->explicit_cluster && state.info->cluster[0] == 0 && state.cluster[0] == 0;
 }
 
 uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state) {
@@ -103,6 +105,43 @@ uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state
       state.large_clusters && spec.max_cluster_size != 0 ? kNonPortable : spec.max_cluster_size;
   const uint32_t declared = state.info->max_cluster_rank;
   return declared == 0 ? most : std::min(most, declared);
+}
+
+cudaError_t check_cluster(const model::DeviceSpec& spec, const KernelState& state, dim3 cluster,
+                          std::string& why) {
+  const auto& required = state.cluster;
+  const bool declared = state.info->cluster[0] != 0;
+  const bool some = required[0] > 0 || required[1] > 0 || required[2] > 0;
+  if (some && (required[0] == 0 || required[1] == 0 || required[2] == 0)) {
+    why =
+        "of cudaFuncAttributeRequiredClusterWidth, Height and Depth some have been set: all must "
+        "be, "
+        "or none";
+    return cudaErrorInvalidClusterSize;
+  }
+  const dim3 own = own_cluster(state);
+  if ((declared || some) && (cluster.x != own.x || cluster.y != own.y || cluster.z != own.z)) {
+    why = fmt::format("clusters of {}x{}x{} blocks, where {} {}x{}x{}", cluster.x, cluster.y,
+                      cluster.z,
+                      some ? "cudaFuncAttributeRequiredClusterWidth, Height and Depth say"
+                           : "it is declared with __cluster_dims__() of",
+                      own.x, own.y, own.z);
+    return cudaErrorInvalidClusterSize;
+  }
+  // Products of three sizes may wrap: those of two do not.
+  const uint64_t plane = uint64_t(cluster.x) * cluster.y;
+  const uint32_t most = largest_cluster(spec, state);
+  if (plane == 1 && cluster.z == 1) return cudaSuccess;
+  if (plane == 0 || cluster.z == 0 || plane > most || plane * cluster.z > most) {
+    why = fmt::format("clusters of {}x{}x{} blocks, at most {} are allowed{}", cluster.x, cluster.y,
+                      cluster.z, most,
+                      most == spec.max_cluster_size && most != 0
+                          ? " unless cudaFuncSetAttribute("
+                            "cudaFuncAttributeNonPortableClusterSizeAllowed) asks for more"
+                          : "");
+    return cudaErrorInvalidClusterSize;
+  }
+  return cudaSuccess;
 }
 
 namespace {
@@ -136,39 +175,21 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
                               request.dynamic_shared_bytes, state->max_dynamic_shared));
 
   dim3 cluster = request.cluster;
-  const dim3 own = own_cluster(*state);
   if (cluster.x == 1 && cluster.y == 1 && cluster.z == 1) {
-    cluster = own;
-    if (info.explicit_cluster && info.cluster[0] == 0 && state->cluster[0] == 0 &&
-        !request.clustered)
+    cluster = own_cluster(*state);
+    if (must_say_cluster(*state) && !request.clustered && !request.node)
       return refuse(info, cudaErrorInvalidClusterSize,
                     "it is declared with __cluster_dims__(): a launch must say how large its "
                     "clusters are");
-  } else if (info.cluster[0] != 0 &&
-             (cluster.x != own.x || cluster.y != own.y || cluster.z != own.z)) {
+  }
+  if (const cudaError_t error = check_cluster(spec, *state, cluster, why); error != cudaSuccess)
+    return refuse(info, error, why);
+  if (request.grid.x % cluster.x || request.grid.y % cluster.y || request.grid.z % cluster.z)
     return refuse(info, cudaErrorInvalidClusterSize,
-                  fmt::format("clusters of {}x{}x{} blocks, where it is declared with "
-                              "__cluster_dims__({}, {}, {})",
-                              cluster.x, cluster.y, cluster.z, own.x, own.y, own.z));
-  }
-  const uint64_t cluster_size = uint64_t(cluster.x) * cluster.y * cluster.z;
-  if (cluster_size != 1) {
-    const uint32_t most = largest_cluster(spec, *state);
-    if (cluster_size == 0 || cluster_size > most)
-      return refuse(
-          info, cudaErrorInvalidClusterSize,
-          fmt::format("clusters of {} blocks, at most {} are allowed{}", cluster_size, most,
-                      most == spec.max_cluster_size && most != 0
-                          ? " unless cudaFuncSetAttribute("
-                            "cudaFuncAttributeNonPortableClusterSizeAllowed) asks for more"
-                          : ""));
-    if (request.grid.x % cluster.x || request.grid.y % cluster.y || request.grid.z % cluster.z)
-      return refuse(info, cudaErrorInvalidClusterSize,
-                    fmt::format("its grid of {}x{}x{} blocks is no multiple of its clusters of "
-                                "{}x{}x{}",
-                                request.grid.x, request.grid.y, request.grid.z, cluster.x,
-                                cluster.y, cluster.z));
-  }
+                  fmt::format("its grid of {}x{}x{} blocks is no multiple of its clusters of "
+                              "{}x{}x{}",
+                              request.grid.x, request.grid.y, request.grid.z, cluster.x, cluster.y,
+                              cluster.z));
   if (request.cooperative) {
     const uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
     const uint64_t resident =
@@ -184,6 +205,7 @@ cudaError_t prepare_launch(Context& context, const LaunchRequest& request, void*
   }
   command.kind = Command::Kind::kernel;
   command.function = request.function;
+  command.clustered = request.clustered;
   command.launch.kernel = state->kernel;
   command.launch.grid = {request.grid.x, request.grid.y, request.grid.z};
   command.launch.block = {request.block.x, request.block.y, request.block.z};
@@ -299,7 +321,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
       case cudaFuncAttributeRequiredClusterWidth:
       case cudaFuncAttributeRequiredClusterHeight:
       case cudaFuncAttributeRequiredClusterDepth:
-        if (value < 0 || state->info->cluster[0] != 0) return cudaErrorInvalidValue;
+        if (state->info->cluster[0] != 0) return cudaErrorNotPermitted;
+        if (value < 0) return cudaErrorInvalidValue;
         state->cluster[size_t(attribute - cudaFuncAttributeRequiredClusterWidth)] = value;
         return cudaSuccess;
       case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
@@ -330,10 +353,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
     attributes->maxDynamicSharedSizeBytes = int(state->max_dynamic_shared);
     attributes->preferredShmemCarveout = state->carveout;
     attributes->clusterDimMustBeSet = info.explicit_cluster;
-    if (const dim3 cluster = own_cluster(*state); info.cluster[0] != 0 || state->cluster[0] > 0) {
-      attributes->requiredClusterWidth = int(cluster.x);
-      attributes->requiredClusterHeight = int(cluster.y);
-      attributes->requiredClusterDepth = int(cluster.z);
+    for (size_t i = 0; i < 3; ++i) {
+      const int own = info.cluster[0] != 0 ? int(info.cluster[i]) : state->cluster[i];
+      (i == 0   ? attributes->requiredClusterWidth
+       : i == 1 ? attributes->requiredClusterHeight
+                : attributes->requiredClusterDepth) = own;
     }
     attributes->nonPortableClusterSizeAllowed = state->large_clusters;
     return cudaSuccess;

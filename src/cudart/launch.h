@@ -18,6 +18,7 @@ struct LaunchRequest {
   dim3 cluster{1, 1, 1};
   bool cooperative = false;
   bool clustered = false;  // the launch says how large clusters are
+  bool node = false;       // of a graph: the program may say so later
 };
 
 // Checks the request and gathers the arguments (one pointer for each parameter) into `command`.
@@ -28,6 +29,11 @@ cudaError_t launch(const LaunchRequest& request, void** arguments);
 // The cluster that a launch has which names none, {1, 1, 1}: none; and how many CTAs one may have.
 dim3 own_cluster(const KernelState& state);
 uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state);
+// Whether each launch must say how large clusters are.
+bool must_say_cluster(const KernelState& state);
+// Clusters that a launch asks for. `why` says what is wrong with them.
+cudaError_t check_cluster(const model::DeviceSpec& spec, const KernelState& state, dim3 cluster,
+                          std::string& why);
 
 // The registered function and what the context knows of it.
 cudaError_t find_kernel(Context& context, const void* function, KernelState*& state);

@@ -52,6 +52,7 @@ struct Command {
   Kind kind = Kind::work;
   std::function<cudaError_t()> work{};  // work, host_function
   emu::Launch launch{};                 // kernel
+  bool clustered = false;               // kernel: the program said how large clusters are
   const void* function = nullptr;       // kernel: what the program named
   std::shared_ptr<Event> event{};       // record, wait
 };
