@@ -21,6 +21,8 @@ namespace tw::emu {
 
 class Cluster {
  public:
+  static constexpr uint32_t kMostCtas = 16;  // what SM 9.0 takes at most
+
   explicit Cluster(LaunchState& state);
 
   void begin(uint64_t number, Worker& worker);  // of the clusters of the grid

@@ -212,6 +212,10 @@ Result<std::unique_ptr<GridRun>> DeviceImpl::start(const Launch& launch) {
       grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
     return Error{fmt::format("a grid of {}x{}x{} blocks is no multiple of clusters of {}x{}x{}",
                              grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z)};
+  if (const uint64_t plane = uint64_t(cluster.x) * cluster.y;
+      plane > Cluster::kMostCtas || plane * cluster.z > Cluster::kMostCtas)
+    return Error{fmt::format("clusters of {}x{}x{} blocks, where at most {} blocks are allowed",
+                             cluster.x, cluster.y, cluster.z, Cluster::kMostCtas)};
   Result<const Program*> program = program_for(
       launch, options_.observers != nullptr ? options_.observers->wanted(launch) : uint8_t{0});
   if (!program.ok()) return program.error();

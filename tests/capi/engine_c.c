@@ -17,6 +17,22 @@ static const char kPtx[] =
     "  st.global.f32 [%a3], %f3;\n"
     "  ret;\n}\n";
 
+/* Each block of a pair writes the other's number, times 10, plus the size of the cluster. */
+static const char kPairs[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry pairs(.param .u64 p) .reqnctapercluster 2 {\n"
+    "  .reg .b32 %r<8>; .reg .b64 %a<4>; .shared .align 4 .u32 mine;\n"
+    "  ld.param.u64 %a1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, mine;\n"
+    "  st.shared.u32 [%r2], %r1; mov.u32 %r3, %cluster_ctarank; xor.b32 %r3, %r3, 1;\n"
+    "  mapa.shared::cluster.u32 %r4, %r2, %r3;\n"
+    "  barrier.cluster.arrive.release; barrier.cluster.wait.acquire;\n"
+    "  ld.shared::cluster.u32 %r5, [%r4];\n"
+    "  barrier.cluster.arrive.release; barrier.cluster.wait.acquire;\n"
+    "  mov.u32 %r6, %cluster_nctarank; mad.lo.u32 %r5, %r5, 10, %r6;\n"
+    "  mul.wide.u32 %a2, %r1, 4; add.u64 %a3, %a1, %a2; st.global.u32 [%a3], %r5;\n"
+    "  ret;\n}\n"
+    ".visible .entry large() .reqnctapercluster 65536, 32768, 2 { ret; }\n";
+
 static int failures = 0;
 static void expect(int condition, const char* what) {
   if (condition) return;
@@ -33,6 +49,29 @@ static int scale(tw_engine* engine, uint64_t address, uint32_t n) {
   arguments[1] = &n;
   arguments[2] = &by;
   return tw_engine_launch(engine, "scale", kGrid, kBlock, 0, arguments, 3);
+}
+
+static void clusters(tw_engine* engine) {
+  static const uint32_t four[3] = {4, 1, 1}, three[3] = {3, 1, 1}, one[3] = {1, 1, 1},
+                        huge[3] = {65536, 32768, 2};
+  uint32_t words[4] = {0, 0, 0, 0};
+  uint64_t address = 0;
+  const void* arguments[1];
+  arguments[0] = &address;
+  expect(tw_engine_load(engine, kPairs, "pairs.ptx") == TW_ENGINE_OK, "load clusters");
+  expect(tw_engine_allocate(engine, sizeof words, &address) == TW_ENGINE_OK, "allocate");
+  expect(tw_engine_launch(engine, "pairs", four, one, 0, arguments, 1) == TW_ENGINE_OK,
+         "launch of clusters");
+  expect(tw_engine_read(engine, words, address, sizeof words) == TW_ENGINE_OK, "read");
+  expect(words[0] == 12 && words[1] == 2 && words[2] == 32 && words[3] == 22,
+         "blocks of a cluster read each other's memory");
+  expect(tw_engine_finding_count(engine) == 0, "nothing is found in correct clusters");
+  expect(tw_engine_launch(engine, "pairs", three, one, 0, arguments, 1) != TW_ENGINE_OK &&
+             strstr(tw_engine_error(engine), "no multiple of clusters") != NULL,
+         "a grid that is no multiple of its clusters is refused");
+  expect(tw_engine_launch(engine, "large", huge, one, 0, NULL, 0) != TW_ENGINE_OK,
+         "clusters whose size wraps are refused");
+  expect(tw_engine_free(engine, address) == TW_ENGINE_OK, "free");
 }
 
 int main(void) {
@@ -61,6 +100,7 @@ int main(void) {
   for (i = 0; i < 100; ++i) right = right && values[i] == 3.0f * (float)i;
   expect(right, "the result is right");
   expect(tw_engine_finding_count(engine) == 0, "nothing is found in a correct launch");
+  clusters(engine);
   expect(
       tw_engine_launch(engine, "nobody", kGrid, kBlock, 0, NULL, 0) == TW_ENGINE_INVALID_ARGUMENT,
       "an unknown kernel is refused");

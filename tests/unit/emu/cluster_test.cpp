@@ -210,6 +210,79 @@ TEST(Cluster, AGridIsAMultipleOfItsClusters) {
   EXPECT_NE(f.message.find("no multiple of clusters"), std::string::npos) << f.message;
 }
 
+// The product of these is 2^32.
+TEST(Cluster, NoLargerThanAnyGpuTakes) {
+  KernelRunner runner;
+  ASSERT_TRUE(runner.load("ret;").ok());
+  for (const Dim3 size : {Dim3{65536, 32768, 2}, Dim3{1u << 31, 2, 1}, Dim3{17, 1, 1}}) {
+    const Fault f = runner.run(size, {32, 1, 1}, {0, 0}, 0, false, size);
+    EXPECT_EQ(f.kind, FaultKind::unsupported);
+    EXPECT_NE(f.message.find("at most 16 blocks"), std::string::npos) << f.message;
+  }
+}
+
+// Others have ended, or end: those that wait for ever are named.
+TEST(Cluster, ADeadlockNamesItsBlock) {
+  for (const uint32_t cluster : {1u, 2u})
+    for (const char* waits :
+         {"again: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%b], 0; @!%p1 bra again;",
+          "bar.sync 1, 64;"}) {
+      const Outcome o = run(std::string(R"(
+    .shared .align 8 .b64 bar;
+    .reg .u32 %b;
+    mov.u32 %c, %ctaid.x;
+    setp.ne.u32 %p0, %c, 5;
+    @%p0 exit;
+    mov.u32 %b, bar;
+    setp.eq.u32 %p0, %t, 0;
+    @%p0 mbarrier.init.shared::cta.b64 [%b], 33;
+    bar.sync 0;
+    )") + waits,
+                            8, cluster);
+      EXPECT_EQ(o.fault.kind, FaultKind::deadlock) << waits;
+      EXPECT_EQ(o.fault.block, (std::array<uint32_t, 3>{5, 0, 0})) << waits;
+    }
+}
+
+// Each block waits for an mbarrier that never completes, and asks memory in turn, which the last
+// block writes after long work: no deadlock, however long that takes.
+TEST(Cluster, ALoopThatPollsMemoryIsNoDeadlock) {
+  for (const uint32_t cluster : {1u, 2u})
+    for (const char* poll :
+         {"ld.volatile.global.u32 %v, [%o];", "ld.acquire.gpu.global.u32 %v, [%o];",
+          "atom.global.add.u32 %v, [%o], 0;"}) {
+      const Outcome o = run(std::string(R"(
+    .shared .align 8 .b64 bar;
+    .reg .u32 %b;
+    ld.param.u64 %o, [out];
+    mov.u32 %b, bar;
+    setp.eq.u32 %p0, %t, 0;
+    @%p0 mbarrier.init.shared::cta.b64 [%b], 33;
+    bar.sync 0;
+    mov.u32 %c, %ctaid.x;
+    setp.eq.u32 %p0, %c, 7;
+    @%p0 bra works;
+  again:
+    mbarrier.test_wait.parity.shared::cta.b64 %p1, [%b], 0;
+    @%p1 bra done;
+    )") + poll + R"(
+    setp.eq.u32 %p1, %v, 0;
+    @%p1 bra again;
+    bra done;
+  works:
+    mov.u32 %n, 0;
+  more:
+    add.u32 %n, %n, 1;
+    setp.lt.u32 %p1, %n, 3000000;
+    @%p1 bra more;
+    st.volatile.global.u32 [%o], %n;
+  done:)",
+                            8, cluster);
+      EXPECT_EQ(o.fault.kind, FaultKind::none) << poll << o.fault.message;
+      EXPECT_EQ(o.words[0], 3000000u);
+    }
+}
+
 TEST(Cluster, MisuseFaults) {
   const char* twice = "barrier.cluster.arrive;\n barrier.cluster.arrive;";
   EXPECT_NE(run(twice, 2, 2).fault.message.find("arrived already"), std::string::npos);

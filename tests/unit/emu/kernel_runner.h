@@ -29,7 +29,7 @@ class KernelRunner {
   // Loads a module: `body` is wrapped into a kernel `k` with parameters out (u64) and in (u64),
   // unless it holds a .entry of its own.
   Status load(const std::string& body) {
-    std::string text = ".version 8.5\n.target sm_90\n.address_size 64\n";
+    std::string text = ".version 8.5\n.target sm_90a\n.address_size 64\n";
     if (body.find(".entry") != std::string::npos)
       text += body;
     else
