@@ -305,6 +305,24 @@ void verify_api(Log& log, const Options& options) {
         check(s);
       }
     }
+    // So long that it repacks while it runs; a row, a column and a few k beyond tiles and bands.
+    for (int layout = 0; type != Type::kF32 && layout < 4; ++layout) {
+      constexpr int64_t kRest[] = {1, 3, 8, 41};
+      Shape s;
+      s.type_d = native;
+      s.transpose_a = layout & 1;
+      s.transpose_b = layout >> 1;
+      s.m = 2305, s.n = 3073;
+      s.k = (type == Type::kE4m3 || type == Type::kE5m2 ? 9216 : 4608) + kRest[layout];
+      s.offset = layout;
+      check(s);
+      s.order = Order::kColumnMajor;
+      check(s);
+      s.alpha = 1.5f, s.beta = 0.5f, s.pad = 1;
+      check(s);
+      s.order = Order::kRowMajor, s.m = 2303;
+      check(s);
+    }
     for (int64_t offset = 0; offset < 8; ++offset) {
       Shape s;
       s.m = 129, s.n = 200, s.k = 72, s.offset = offset, s.pad = 8 - offset % 8, s.type_d = native;

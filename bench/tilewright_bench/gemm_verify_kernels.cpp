@@ -172,6 +172,43 @@ void verify_tile(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, boo
   });
 }
 
+// The row and the column of D behind a product that gathers them, but for the column's rows from
+// `column_rows` on: by narrow kernels.
+cudaError_t launch_edges(const tw::gemm::WgmmaKernel& kernel, const tw::gemm::WgmmaProblem& product,
+                         int column_rows, tw::gemm::WgmmaSchedule schedule) {
+  schedule.cluster = 1;
+  tw::model::GemmCandidate narrow;
+  narrow.kernel = tw::model::GemmKernel::kNarrow;
+  narrow.bn = tw::model::kNarrowWidths[0];
+  narrow.resident = tw::model::kNarrowResident;
+  const int64_t d_bytes = tw::gemm::output_bytes(product.output);
+  auto launch = [&](bool row, const tw::gemm::Matrix& wide, int count, const char* line,
+                    int64_t d_at, int64_t c_at) {
+    const tw::gemm::WgmmaKernel* found =
+        row ? tw::gemm::find_wgmma_kernel(kernel.element_b, kernel.element_a, narrow, wide.mn_major,
+                                          false)
+            : tw::gemm::find_wgmma_kernel(kernel.element_a, kernel.element_b, narrow, wide.mn_major,
+                                          false);
+    if (found == nullptr) return cudaErrorInvalidValue;
+    tw::gemm::WgmmaProblem p = product;
+    p.repack = {};
+    p.after = product.repack.done;
+    p.after_count = product.repack.parts;
+    p.a = wide;
+    p.b = {line, (product.k + 127) / 128 * 128, 0, false};
+    p.m = count;
+    p.n = 1;
+    p.transposed = row;
+    p.d = static_cast<char*>(product.d) + d_at * d_bytes;
+    if (product.c != nullptr) p.c = static_cast<const char*>(product.c) + c_at * d_bytes;
+    return tw::gemm::launch_wgmma(*found, p, schedule, nullptr);
+  };
+  const cudaError_t error = launch(true, product.b, product.n, product.repack.row,
+                                   product.m * product.ld_d, product.m * product.ld_c);
+  if (error != cudaSuccess) return error;
+  return launch(false, product.a, column_rows, product.repack.column, product.n, product.n);
+}
+
 // The same while the kernel itself repacks both operands, or one of them (repack_order.h): odd
 // pitches, small groups so that every kind of part occurs, more and fewer bands of K ahead.
 void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, bool native,
@@ -179,26 +216,29 @@ void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster
   const int bytes = tw::gemm::element_bytes(kernel.element_a);
   const int64_t k_band = tw::model::kRepackBand * 128 / bytes;
   for (int which = 1; which < 4; ++which) {  // of A and B, those that are moved
-    for (int bands_ahead : {1, 2}) {
-      // Both ways to store D; with pairs of CTAs one.
-      if (small && (which != 3 || (cluster == 2 && bands_ahead == 2))) continue;
+    for (int variant : {0, 1, 2}) {
+      // Both ways to store D, and edges; with pairs of CTAs one.
+      if (small && (which != 3 || (cluster == 2 && variant > 0))) continue;
+      const int bands_ahead = variant == 1 ? 2 : 1;
+      const bool edges = variant == 2;  // a row and a column beyond whole tiles
       Shape s;
       s.m = small ? 389 : 1163;
       s.n = small ? 523 : 1301;
-      s.k = k_band * (small ? 1 : 2) + 67;
+      s.k = k_band * (small ? 1 : 2) + (variant == 2 ? 1 : 67);
       s.type = static_cast<Type>(static_cast<int>(kernel.element_a));
       s.type_d = !native                                        ? Type::kF32
                  : kernel.element_a == tw::gemm::Element::kTf32 ? Type::kF32
                  : kernel.element_a == tw::gemm::Element::kF16  ? Type::kF16
                                                                 : Type::kBf16;
       if (bands_ahead == 2) s.n = small ? 520 : 1304;  // D by bulk copies
+      if (edges) s.m = small ? 257 : 1153, s.n = small ? 385 : 1281;
       s.transpose_a = kernel.a_mn;
       s.transpose_b = !kernel.b_mn;
-      s.offset = bands_ahead;
+      s.offset = variant + 1;
       char name[240];
-      std::snprintf(name, sizeof name, "%s %dx%d%s repacks %d ahead %d cluster %d %s",
+      std::snprintf(name, sizeof name, "%s %dx%d%s repacks %d ahead %d cluster %d%s %s",
                     type_info(s.type).name, kernel.bm, kernel.bn, kernel.ping_pong ? " turns" : "",
-                    which, bands_ahead, cluster, describe(s).c_str());
+                    which, bands_ahead, cluster, edges ? " edges" : "", describe(s).c_str());
       log.check("tiles", name, [&] {
         DeviceBytes storage[2] = {DeviceBytes((s.m + 1024) * (s.k + 1024) * bytes),
                                   DeviceBytes((s.n + 1024) * (s.k + 1024) * bytes)};
@@ -230,17 +270,21 @@ void verify_repacking(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster
           product.k_bands_ahead = bands_ahead;
           product.first_rows = 300;
           product.first_columns = 600;
-          p.repack = tw::gemm::order_repack(moved, g.m, g.n, g.k, bytes, product, counters.data());
+          p.m -= edges;
+          p.n -= edges;
+          const int column_rows = bytes == 2 ? 128 : p.m;
+          p.repack = tw::gemm::order_repack(moved, p.m, p.n, g.k, bytes, product, counters.data(),
+                                            edges, edges, column_rows);
           tw::gemm::WgmmaSchedule schedule;
           schedule.cluster = cluster;
           schedule.raster_group = 2;
           schedule.sm_count = small ? 4 : 16;
           schedule.programmatic = true;
-          const cudaError_t error = tw::gemm::launch_repack_ahead(p.repack, 132, nullptr);
-          if (error != cudaSuccess) return error;
-          const cudaError_t launched = tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+          cudaError_t error = tw::gemm::launch_repack_ahead(p.repack, 132, nullptr);
+          if (error == cudaSuccess) error = tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+          if (edges && error == cudaSuccess) error = launch_edges(kernel, p, column_rows, schedule);
           // The counters go with this call.
-          return launched != cudaSuccess ? launched : cudaDeviceSynchronize();
+          return error != cudaSuccess ? error : cudaDeviceSynchronize();
         });
       });
     }

@@ -101,6 +101,8 @@ std::string describe(const GemmPlan& plan, const GemmProblem& p) {
     text += "; last " + std::to_string(p.m - plan.m) + " of m: " + describe(plan.rows);
   if (plan.n < p.n)
     text += "; last " + std::to_string(p.n - plan.n) + " of n: " + describe(plan.columns);
+  if (plan.n < p.n && plan.column_rows < plan.m)
+    text += ", from row " + std::to_string(plan.column_rows) + " on by the warps that repack";
   return text;
 }
 

@@ -80,5 +80,11 @@ constexpr int kMaxGemmSplits = 64;
 // K blocks (128 bytes of K each) that are repacked together while the product runs
 // (repack_order.h).
 constexpr int kRepackBand = 8;
+// Of K, what is repacked by bands: a rest of up to 16 bytes behind the last one is not.
+constexpr int64_t banded_k(int64_t k, int element_bytes) {
+  constexpr int64_t kBand = kRepackBand * 128, kShort = 16;
+  const int64_t rest = k * element_bytes % kBand;
+  return k * element_bytes > kBand && rest <= kShort ? k - rest / element_bytes : k;
+}
 
 }  // namespace tw::model

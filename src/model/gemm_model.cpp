@@ -71,8 +71,7 @@ void plan_repack(const GemmProblem& p, const GemmMachine& machine, int64_t slots
                  GemmCandidate* c) {
   if (p.batches > 1 || c->splits > 1 || c->k_cluster > 1 || c->shares_a ||
       !repacks({c->bm, c->bn, c->resident, c->ping_pong}, p.element_bytes) ||
-      !(moves_a(p) || moves_b(p)) ||
-      c->mainloop_us < machine.meanwhile_least_us * (p.element_bytes == 1 ? 2 : 1)) {
+      !(moves_a(p) || moves_b(p)) || c->mainloop_us < machine.meanwhile_least_us) {
     return;
   }
   const int64_t unit_rows = int64_t{c->bm} * c->cluster;
@@ -369,7 +368,8 @@ template <class Visit> void for_each_tile(const GemmProblem& p, Visit visit) {
 }  // namespace
 
 int repack_bands(const GemmProblem& p) {
-  return static_cast<int>(div_up(p.k * p.element_bytes, kRepackBand * 128));
+  return static_cast<int>(
+      div_up(banded_k(p.k, p.element_bytes) * p.element_bytes, kRepackBand * 128));
 }
 
 bool needs_repack(const GemmCandidate& c) {
@@ -612,6 +612,22 @@ GemmCandidate choose_gemm(const GemmProblem& p, const GemmMachine& machine, int 
   return best;
 }
 
+namespace {
+
+// Rows of a gathered column that a launch multiplies. The rows of A behind the first ones are moved
+// last: the warps that move them find them in L2. (They multiply whole tiles of rows.)
+int64_t rows_of_column(const GemmPlan& plan, const GemmProblem& p) {
+  if (p.element_bytes != 2 || !moves_a(p) || plan.m % kNarrowWide != 0) return plan.m;
+  const int64_t band = p.a_mn ? 512 : 256;
+  return std::min(plan.m, div_up(plan.main.first_rows, band) * band);
+}
+
+}  // namespace
+
+bool gathers_edges(const GemmPlan& plan, const GemmProblem& p) {
+  return plan.main.k_bands_ahead > 0 && p.m - plan.m <= 1 && p.n - plan.n <= 1;
+}
+
 int most_splits(const GemmProblem& p, int64_t workspace_bytes) {
   constexpr int64_t kMostBytes = int64_t{64} << 20;
   const double one =
@@ -641,12 +657,15 @@ double edges_us(const GemmProblem& p, const GemmMachine& machine, const GemmPlan
       behind += edge->total_us;
       continue;
     }
-    const int64_t side = edge == &plan.rows ? p.n : plan.m;
+    const int64_t side =
+        edge == &plan.rows ? (gathers_edges(plan, p) ? plan.n : p.n) : plan.column_rows;
     const auto ctas = static_cast<double>(div_up(side, edge->bm) * edge->k_cluster);
     within += edge->total_us * std::max(1.0, ctas / (idle * edge->resident));
   }
   const double wave_us = main.mainloop_us / main.waves;
-  if (within > 0) behind += std::max(machine.edges_tail_us, within - wave_us);
+  const bool shared = plan.n < p.n && plan.column_rows < plan.m;
+  const double tail_us = shared ? machine.edges_shared_tail_us : machine.edges_tail_us;
+  if (within > 0) behind += std::max(tail_us, within - wave_us);
   return behind;
 }
 
@@ -689,15 +708,23 @@ GemmPlan plan_gemm(const GemmProblem& p, const GemmMachine& machine, int max_spl
       edge.repack_a = edge.repack_b = false;
       if (p.cuda_cores) edge.a_mn = edge.b_mn = true;
     }
+    // One row and one column are gathered, K elements on end.
+    const bool gathers = gathers_edges(other, p);
     if (rows > 0) {
-      edge.m = rows;
-      edge.n = p.n;
-      other.rows = choose_gemm(edge, machine, 1);
+      GemmProblem row = edge;
+      row.m = rows;
+      if (gathers) {  // the main part brings the element where they meet
+        row.a_mn = false;
+        row.n = other.n;
+      }
+      other.rows = choose_gemm(row, machine, 1);
     }
     if (columns > 0) {
-      edge.m = other.m;
-      edge.n = columns;
-      other.columns = choose_gemm(edge, machine, 1);
+      GemmProblem column = edge;
+      other.column_rows = column.m = gathers ? rows_of_column(other, p) : other.m;
+      column.n = columns;
+      if (gathers) column.b_mn = false;
+      other.columns = choose_gemm(column, machine, 1);
     }
     other.total_us = other.main.total_us + edges_us(p, machine, other);
     // Measured at 4097 cubed: 16-bit types gain where little is predicted, tf32 loses where 4 %

@@ -81,9 +81,10 @@ struct GemmMachine {
   // Repacking while the product runs: bytes read a ns that the warps for it reach, and what share
   // of a copy's time the product takes longer, with pairs of CTAs that share B and without.
   double meanwhile_gb_s = 700, meanwhile_cost_pairs = 0.3, meanwhile_cost = 0.45;
-  // The least mainloop for which that was faster (2047 cubed in bf16: not), twice as long in fp8.
+  // The least mainloop for which that was faster (2047 cubed in bf16: not; 4095 cubed in e4m3: 4 %).
   double meanwhile_least_us = 80;
-  double edges_tail_us = 6;  // edges that ran in the last wave of the main part
+  // Edges that ran in the last wave of the main part; where its warps multiplied some of them.
+  double edges_tail_us = 6, edges_shared_tail_us = 4;
   double gather_launch_us = 2.4;
   // A K block of the gathering kernel, alone and for each warpgroup that shares the SM.
   double gather_block_us = 0.5, gather_warpgroup_us = 0.45;
@@ -155,10 +156,13 @@ GemmCandidate choose_gemm(const GemmProblem& problem, const GemmMachine& machine
 // a wave (4097 cubed), those by launches of their own behind it.
 struct GemmPlan {
   GemmCandidate main, rows, columns;
-  int64_t m = 0, n = 0;  // of `main`; `rows`: what is left of m, all columns; `columns`: of n
+  int64_t m = 0, n = 0;     // of `main`; `rows`: what is left of m, all columns; `columns`: of n
+  int64_t column_rows = 0;  // rows of `columns`; beyond them the warps that repack multiply
   double total_us = 0;
 };
 GemmPlan plan_gemm(const GemmProblem& problem, const GemmMachine& machine, int max_splits);
+// Whether a row and a column beyond `main` are gathered while it repacks: there are no more of them.
+bool gathers_edges(const GemmPlan& plan, const GemmProblem& problem);
 // Splits of K whose fp32 sums have room in this many bytes, and are worth having: they stay in L2.
 int most_splits(const GemmProblem& problem, int64_t workspace_bytes = int64_t{1} << 62);
 // One line: tiles, clusters, splits, edges (gemm_explain.cpp).

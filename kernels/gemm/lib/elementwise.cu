@@ -105,7 +105,14 @@ __global__ void __launch_bounds__(256) repack_ahead(const __grid_constant__ Repa
     lines.finish();
   }
   const int thread = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
-  if (thread == 0) *o.next = *o.done = o.ahead;
+  if (thread == 0) {
+    *o.next = *o.done = o.ahead;
+    *o.next_gather = *o.gathered = *o.edge.next = 0;
+  }
+  for (int i = thread; o.edge.mn_major && i * kEdgeStripe < o.edge.end - o.edge.first;
+       i += step * 32) {
+    o.edge.arrived[i] = 0;
+  }
   const int parts = min(o.a.bands, o.a.group) * o.a.parts + min(o.b.bands, o.b.group) * o.b.parts;
   const int k_bands_ahead = o.ahead / parts;
   for (const RepackOperand* x : {&o.a, &o.b}) {

@@ -241,14 +241,20 @@ Matrix from(const Matrix& x, int64_t mn, int bytes) {
   return rest;
 }
 
+// The same where it is one line that was gathered, if it was.
+Matrix edge_of(const char* line, const Matrix& x, int64_t mn, int64_t k, int bytes) {
+  if (line == nullptr) return from(x, mn, bytes);
+  return {line, (k + 127) / 128 * 128, 0, false};  // a pitch that tensor maps take
+}
+
 // Rows m0.. and columns n0.. of D, m x n of them.
 struct Part {
   int64_t m0, n0, m, n;
 };
 
-// Queues the kernel of `choice` for a part of D. `partial`: where the sums of splits of K go. `order`:
-// what the main part moves meanwhile; the edges behind it wait for that and start as SMs fall idle in
-// its last wave.
+// Queues the kernel of `choice` for a part of D, whose rows of A and columns of B `pair` has.
+// `partial`: where the sums of splits of K go. `order`: what the main part moves meanwhile; the edges
+// behind it wait for that and start as SMs fall idle in its last wave.
 Status multiply(const Normal& p, const MovedPair& pair, const Part& part,
                 const tw::model::GemmCandidate& choice, float* partial, const RepackOrder& order,
                 const Device& device, cudaStream_t stream) {
@@ -264,8 +270,8 @@ Status multiply(const Normal& p, const MovedPair& pair, const Part& part,
   problem.n = static_cast<int>(part.n);
   problem.k = static_cast<int>(p.k);
   problem.batches = static_cast<int>(p.batches);
-  problem.a = from(pair.a, part.m0, bytes);
-  problem.b = from(pair.b, part.n0, bytes);
+  problem.a = pair.a;
+  problem.b = pair.b;
   if (choice.k_bands_ahead > 0) {
     problem.repack = order;
   } else if (order.parts > 0 && choice.kernel == tw::model::GemmKernel::kNarrow) {
@@ -331,24 +337,30 @@ Status multiply(const Normal& p, const MovedPair& pair, const Part& part,
 
 Status run(const Normal& p, const Plan& plan, const Device& device, char* workspace,
            cudaStream_t stream) {
+  const int bytes = type_bytes(p.type_a);
   const MovedPair pair = moved_pair(p, plan, workspace);
   MovedPair repacked = pair;  // a transposition is over before the product starts
   if (plan.a.move == Move::kTranspose) repacked.from_a = pair.a;
   if (plan.b.move == Move::kTranspose) repacked.from_b = pair.b;
-  const RepackOrder order = order_repack(repacked, p.m, p.n, p.k, type_bytes(p.type_a),
-                                         plan.queue.main, workspace + plan.at_counters);
+  const int64_t m = plan.queue.m, n = plan.queue.n;
+  const bool gathers = plan.gathers_edges;
+  const RepackOrder order = order_repack(
+      repacked, gathers ? m : p.m, gathers ? n : p.n, p.k, bytes, plan.queue.main,
+      workspace + plan.at_counters, gathers && m < p.m, gathers && n < p.n, plan.queue.column_rows);
   Status status = move_operands(p, plan, pair, order, device, stream);
   if (!status) return status;
   auto* partial = reinterpret_cast<float*>(workspace + plan.at_partial);
-  const int64_t m = plan.queue.m, n = plan.queue.n;
   status = multiply(p, pair, {0, 0, m, n}, plan.queue.main, partial, order, device, stream);
+  const int64_t columns = gathers ? n : p.n;  // of the edge's rows: the main part brings the corner
   if (status && m < p.m) {
-    status =
-        multiply(p, pair, {m, 0, p.m - m, p.n}, plan.queue.rows, nullptr, order, device, stream);
+    const MovedPair rows{{}, {}, edge_of(order.row, pair.a, m, p.k, bytes), pair.b};
+    status = multiply(p, rows, {m, 0, p.m - m, columns}, plan.queue.rows, nullptr, order, device,
+                      stream);
   }
-  if (status && n < p.n) {
-    status =
-        multiply(p, pair, {0, n, m, p.n - n}, plan.queue.columns, nullptr, order, device, stream);
+  if (status && n < p.n && plan.queue.column_rows > 0) {
+    const MovedPair rest{{}, {}, pair.a, edge_of(order.column, pair.b, n, p.k, bytes)};
+    status = multiply(p, rest, {0, n, plan.queue.column_rows, p.n - n}, plan.queue.columns, nullptr,
+                      order, device, stream);
   }
   return status;
 }

@@ -146,34 +146,110 @@ RepackOperand operand_of(const Matrix& from, const Matrix& to, int64_t mn, int64
   return x;
 }
 
+int gather_tasks(int64_t elements) { return static_cast<int>(div_up(elements, kGatherElements)); }
+
+// The elements of K behind `k`.
+Gather rest_of(const Matrix& from, const Matrix& to, int64_t mn, int64_t k, int64_t rest,
+               int bytes) {
+  if (from.data == to.data || rest == 0) return {};
+  const bool mn_major = from.mn_major;
+  return {static_cast<const char*>(from.data) + (mn_major ? k * from.pitch : k) * bytes,
+          static_cast<char*>(const_cast<void*>(to.data)) + (mn_major ? k * to.pitch : k) * bytes,
+          from.pitch * bytes,
+          to.pitch * bytes,
+          static_cast<int>(mn_major ? rest : mn),
+          static_cast<int>(mn_major ? mn : rest),
+          gather_tasks(rest * mn)};
+}
+
 // Counters that the whole order shares, each on a cache line of its own.
-constexpr int kSharedCounters = 2, kCounterPitch = 32;
+constexpr int kSharedCounters = 5, kCounterPitch = 32;
+
+// Line `at` of an operand, one row of op(A) or column of op(B): its K elements on end, gathered to
+// its place in the copy, or where the operand is MN-major to `vector`.
+const char* gather_line(const Matrix& from, const Matrix& to, int64_t at, int64_t k, int bytes,
+                        char* vector, Gather* gather) {
+  const char* source =
+      static_cast<const char*>(from.data) + (from.mn_major ? at : at * from.pitch) * bytes;
+  if (from.mn_major) {
+    *gather = {source, vector, from.pitch * bytes, bytes, static_cast<int>(k), 1, gather_tasks(k)};
+    return vector;
+  }
+  if (from.data == to.data) return source;
+  char* place = static_cast<char*>(const_cast<void*>(to.data)) + at * to.pitch * bytes;
+  *gather = {source, place, 0, 0, 1, static_cast<int>(k), gather_tasks(k)};
+  return place;
+}
+
+// Parts of K in which MN-major rows of a column are multiplied: 128 lines and more each.
+int64_t edge_range(int64_t k) {
+  constexpr int64_t kLeast = 128, kMost = 32;
+  return std::max(kLeast, round_up(div_up(k, kMost), 8));
+}
+int64_t edge_ranges(int64_t k) { return std::max<int64_t>(k / edge_range(k), 1); }
+
+int64_t vector_bytes(int64_t k, int bytes) { return round_up(k * bytes, 256); }
 
 }  // namespace
 
 size_t repack_counter_bytes(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes) {
   const int64_t bands =
       div_up(m, band_of(moved.from_a, bytes)) + div_up(n, band_of(moved.from_b, bytes));
+  const int64_t counters =
+      kSharedCounters * kCounterPitch + bands * k_bands_of(k, bytes) + div_up(m, kEdgeStripe);
   return static_cast<size_t>(
-      round_up((kSharedCounters * kCounterPitch + bands * k_bands_of(k, bytes)) * 4, 256));
+      round_up(counters * 4, 256) + 2 * vector_bytes(k, bytes) +
+      (bytes == 2 && n % 128 == 1 ? round_up(m * edge_ranges(k) * 4, 256) : 0));
 }
 
 RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes,
-                         const model::GemmCandidate& product, void* counters) {
+                         const model::GemmCandidate& product, void* counters, bool row, bool column,
+                         int64_t column_rows) {
   RepackOrder order{};
   if (product.k_bands_ahead == 0) return order;
-  order.a = operand_of(moved.from_a, moved.a, m, k, bytes, product.first_rows);
-  order.b = operand_of(moved.from_b, moved.b, n, k, bytes, product.first_columns);
+  const int64_t k_moved = model::banded_k(k, bytes), rest = k - k_moved;
+  order.a = operand_of(moved.from_a, moved.a, m, k_moved, bytes, product.first_rows);
+  order.b = operand_of(moved.from_b, moved.b, n, k_moved, bytes, product.first_columns);
+  order.gather[0] = rest_of(moved.from_a, moved.a, m, k_moved, rest, bytes);
+  order.gather[1] = rest_of(moved.from_b, moved.b, n, k_moved, rest, bytes);
   order.element_bytes = bytes;
-  order.k_bands = static_cast<int>(k_bands_of(k, bytes));
+  order.k_bands = static_cast<int>(k_bands_of(k_moved, bytes));
   order.next = static_cast<int*>(counters);
   order.done = order.next + kCounterPitch;
+  order.gathered = order.done + kCounterPitch;
+  order.next_gather = order.gathered + kCounterPitch;
   order.a.ready = order.next + kSharedCounters * kCounterPitch;
   order.b.ready = order.a.ready + order.a.bands * order.k_bands;
   order.joint = product.moves_jointly;
+  const int bands_ahead = std::min(product.k_bands_ahead, order.k_bands);
   for (const RepackOperand* x : {&order.a, &order.b})
-    order.ahead += product.k_bands_ahead * std::min(x->bands, x->group) * x->parts;
+    order.ahead += bands_ahead * std::min(x->bands, x->group) * x->parts;
   order.parts = (order.a.bands * order.a.parts + order.b.bands * order.b.parts) * order.k_bands;
+  EdgeColumn& edge = order.edge;
+  edge.next = order.next_gather + kCounterPitch;
+  edge.arrived = order.b.ready + order.b.bands * order.k_bands;
+  char* vectors = reinterpret_cast<char*>(edge.arrived + div_up(m, kEdgeStripe));
+  vectors = static_cast<char*>(counters) + round_up(vectors - static_cast<char*>(counters), 256);
+  if (row) order.row = gather_line(moved.from_a, moved.a, m, k, bytes, vectors, &order.gather[2]);
+  if (column) {
+    order.column = gather_line(moved.from_b, moved.b, n, k, bytes, vectors + vector_bytes(k, bytes),
+                               &order.gather[3]);
+  }
+  if (column && column_rows < m) {
+    edge.matrix = static_cast<const char*>(moved.a.data);
+    edge.pitch = moved.a.pitch * bytes;
+    edge.first = static_cast<int>(column_rows);
+    edge.end = static_cast<int>(m);
+    edge.mn_major = moved.a.mn_major;
+    edge.k_ranges = static_cast<int>(edge_ranges(k));
+    edge.k_range = static_cast<int>(edge_range(k));
+    const int64_t rows = m - column_rows;
+    edge.tasks = static_cast<int>(edge.mn_major ? div_up(rows, kEdgeStripe) * edge.k_ranges
+                                                : rows / kEdgeLines);
+    edge.partial = reinterpret_cast<float*>(vectors + 2 * vector_bytes(k, bytes));
+  }
+  for (const Gather& g : order.gather) order.gathers += g.tasks;
+  order.parts += order.gathers;
   return order;
 }
 
@@ -183,6 +259,7 @@ namespace {
 Plan with_splits(Plan plan, const Normal& p, const model::GemmProblem& problem, int sm_count,
                  int max_splits) {
   plan.queue = remembered_plan(problem, sm_count, max_splits);
+  plan.gathers_edges = model::gathers_edges(plan.queue, problem);
   if (!model::needs_repack(plan.queue.main)) {
     plan.a = plan.b = {};
     plan.counter_bytes = 0;

@@ -56,6 +56,7 @@ struct Moved {
 struct Plan {
   model::GemmPlan queue;
   Moved a, b;
+  bool gathers_edges = false;  // model::gathers_edges
   // Counters for operands that are moved while the product runs, whether it does so or not.
   size_t at_counters = 0, counter_bytes = 0;
   size_t at_partial = 0, partial_bytes = 0;  // sums of the main part's splits of K
@@ -69,10 +70,13 @@ struct MovedPair {
   Matrix from_a, from_b, a, b;
 };
 // What is moved while `product` runs, and when (repack_order.h); parts 0: nothing. k_bands_ahead of
-// the product says how much of first_rows and first_columns comes before it.
+// the product says how much of first_rows and first_columns comes before it. `row`, `column`: one
+// row and one column beyond m and n are gathered; other launches multiply them, but for the column's
+// rows from `column_rows` on.
 RepackOrder order_repack(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes,
-                         const model::GemmCandidate& product, void* counters);
-// Room for its counters, whatever is moved.
+                         const model::GemmCandidate& product, void* counters, bool row = false,
+                         bool column = false, int64_t column_rows = int64_t{1} << 40);
+// Room for its counters, whatever is moved, and for a row and a column.
 size_t repack_counter_bytes(const MovedPair& moved, int64_t m, int64_t n, int64_t k, int bytes);
 
 // The kernels that a call with a large enough workspace queues, in one line.

@@ -7,6 +7,8 @@
 // reads (its maps have the true width). Tested by tilewright-bench gemm --suite verify.
 #pragma once
 
+#include <type_traits>
+
 #include "common/hopper.cuh"
 #include "gemm/lib/repack_order.h"
 
@@ -131,10 +133,46 @@ template <int kElement, int kRing> class LineMover {
   uint4 value_[kRing][kChunks], beyond_[kRing][kChunks];
 };
 
+// A warp's share of what is gathered, each lane's elements of a task in flight at once.
+template <int kElement> __device__ __forceinline__ void gather_meanwhile(const RepackOrder& o) {
+  using Word = std::conditional_t<kElement == 1, uint8_t,
+                                  std::conditional_t<kElement == 2, uint16_t, uint32_t>>;
+  constexpr int kEach = kGatherElements / 32;
+  const int lane = threadIdx.x & 31;
+  for (;;) {
+    int task = __shfl_sync(0xffffffffu, lane == 0 ? atomicAdd(o.next_gather, 1) : 0, 0);
+    if (task >= o.gathers) return;
+    const Gather* g = o.gather;
+    for (; task >= g->tasks; ++g) task -= g->tasks;
+    const int first = task * kGatherElements + lane, count = g->lines * g->length;
+    auto at = [&](int i, int64_t pitch) {  // offset of element i
+      const int line = g->length == 1 ? i : i / g->length;
+      return line * pitch + (i - line * g->length) * kElement;
+    };
+    Word word[kEach];
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int i = first + 32 * j;
+      if (i < count) word[j] = *reinterpret_cast<const Word*>(g->from + at(i, g->from_pitch));
+    }
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int i = first + 32 * j;
+      if (i < count) *reinterpret_cast<Word*>(g->to + at(i, g->to_pitch)) = word[j];
+    }
+    __syncwarp();
+    if (lane == 0) {
+      gpu::fence_gpu();
+      gpu::add_relaxed(o.gathered, 1);
+      gpu::add_relaxed(o.done, 1);
+    }
+  }
+}
+
 // A warp's share of what is moved while the product runs. The fence before a part is announced runs
-// while loads of the next one are under way.
+// while loads of the next one are under way. True in the first warp that found none any more.
 template <int kElement, int kRing>
-__device__ __forceinline__ void move_meanwhile(const RepackOrder& o) {
+__device__ __forceinline__ bool move_meanwhile(const RepackOrder& o) {
   const int lane = threadIdx.x & 31;
   auto take = [&] { return lane == 0 ? atomicAdd(o.next, 1) : 0; };
   int* moved = nullptr;  // the counter of the part that was moved last
@@ -148,7 +186,7 @@ __device__ __forceinline__ void move_meanwhile(const RepackOrder& o) {
   };
   int index = __shfl_sync(0xffffffffu, take(), 0);
 #pragma unroll 1
-  while (index < o.parts) {
+  while (index < o.parts - o.gathers) {
     const int following = take();  // under way while this part is moved
     const RepackPart part = part_at(o, index);
     const RepackOperand& x = part.of_b ? o.b : o.a;
@@ -162,6 +200,7 @@ __device__ __forceinline__ void move_meanwhile(const RepackOrder& o) {
     index = __shfl_sync(0xffffffffu, following, 0);
   }
   if (moved != nullptr) announce();
+  return index == o.parts - o.gathers;
 }
 
 // Before bulk copies of what `count` parts at `counter` bring: they are there.

@@ -40,12 +40,48 @@ struct RepackOperand {
   int* ready;  // parts of each cell that are there, [k band][band]
 };
 
+// Few elements that lie far apart, copied one by one: `lines` of `length` elements.
+struct Gather {
+  const char* from;
+  char* to;
+  int64_t from_pitch, to_pitch;  // bytes
+  int lines, length;
+  int tasks;  // of kGatherElements
+};
+constexpr int kGatherElements = 128;
+
+// A column of D beyond the product, from row `first` on: rows of A that were moved last, and lie in
+// L2, times the column of B that is cut off. The warps that have moved them multiply (edge_lines.cuh).
+struct EdgeColumn {
+  const char* matrix;  // op(A) as TMA reads it
+  int64_t pitch;       // bytes
+  int first, end;      // rows, multiples of 128
+  bool mn_major;
+  int tasks;
+  int k_ranges,
+      k_range;     // MN-major: parts of K, and how long each is (the last takes what is left)
+  float* partial;  // their sums, [range][row]
+  int* arrived;    // ranges that are summed, of each stripe of kEdgeStripe rows
+  int* next;       // the next task that nobody has taken
+};
+constexpr int kEdgeLines = 8, kEdgeStripe = 256;  // rows of a task: K-major, MN-major
+
 struct RepackOrder {
   RepackOperand a, b;
+  EdgeColumn edge;
+  // Two warps of each CTA that are idle otherwise copy what is short: what is left of K behind whole
+  // bands, the row and the column that are multiplied apart.
+  Gather gather[4];
+  int gathers;       // tasks of all of them
+  int* next_gather;  // the next task that nobody has taken
+  int* gathered;     // those that are done
+  // K elements on end of a row of A and a column of B beyond the product, else null. Where both are
+  // there, the warp that finds no part any more multiplies them: the element where they meet.
+  const char *row, *column;
   int element_bytes;
-  int k_bands;  // of model::kRepackBand K blocks
+  int k_bands;  // of model::kRepackBand K blocks; what lies behind them is gathered
   int ahead;    // parts that a kernel of its own moves before the product starts
-  int parts;    // all of them; 0: nothing is moved while the product runs
+  int parts;    // all of them, and all gathers; 0: nothing is moved while the product runs
   bool joint;   // later groups of A and of B side by side; else those of B first
   int* next;    // the next part that nobody has taken
   int* done;    // parts that are there

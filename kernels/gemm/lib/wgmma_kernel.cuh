@@ -33,6 +33,7 @@
 #include "common/hopper.cuh"
 #include "common/wgmma.cuh"
 #include "gemm/lib/cluster_sum.cuh"
+#include "gemm/lib/edge_lines.cuh"
 #include "gemm/lib/repack_lines.cuh"
 #include "gemm/lib/wgmma_params.h"
 #include "gemm/lib/wgmma_store.cuh"
@@ -183,8 +184,14 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
       block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);
 #pragma unroll 1
     for (int count = first_block; count < last_block; ++count) {
-      if (waits && (block % model::kRepackBand == 0 || count == first_block))
-        wait_for_cells<Tile, kIsA>(moved, mn, block / model::kRepackBand);
+      if (waits && (block % model::kRepackBand == 0 || count == first_block)) {
+        const int k_band = block / model::kRepackBand;
+        if (k_band < p.repack.k_bands) {
+          wait_for_cells<Tile, kIsA>(moved, mn, k_band);
+        } else {
+          wait_for_parts(p.repack.gathered, p.repack.gathers);
+        }
+      }
       mbarrier_wait(empty + 8 * stage, phase ^ 1);
       const uint32_t to =
           stages + stage * Tile::kStageBytes + (kIsA ? 0 : Tile::kABytes) + first_line * kLineBytes;
@@ -206,6 +213,28 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
       }
     }
   }
+}
+
+template <class T> __device__ __forceinline__ float element_at(const char* line, int k) {
+  if constexpr (std::is_same_v<T, Tf32>) {
+    return __uint_as_float(round_to_tf32(reinterpret_cast<const uint32_t*>(line)[k]));
+  } else {
+    return static_cast<float>(reinterpret_cast<const T*>(line)[k]);
+  }
+}
+
+// The element of D where a row and a column beyond this product meet, by one warp.
+template <class Tile> __device__ __forceinline__ void store_corner(const WgmmaParams& p) {
+  const int lane = threadIdx.x & 31;
+  wait_for_parts(p.repack.gathered, p.repack.gathers);
+  float sum = 0;
+#pragma unroll 4
+  for (int k = lane; k < p.k; k += 32) {
+    sum = fmaf(element_at<typename Tile::A>(p.repack.row, k),
+               element_at<typename Tile::B>(p.repack.column, k), sum);
+  }
+  sum = sum_of_warp(sum);
+  if (lane == 0) write_edge(p, p.m, p.n, sum);
 }
 
 // Split K in a cluster, first half: the accumulators, as rows of fp32 where the stages were.
@@ -251,6 +280,37 @@ template <Epilogue kEpilogue> __device__ __forceinline__ void finish_stores(cons
   }
 }
 
+// The first kSteps instructions of the K block in the stage at `at`: a warpgroup's 64 rows.
+template <class Tile, Epilogue kEpilogue, int kSteps>
+__device__ __forceinline__ void multiply_block(float (&to)[Tile::BN / 2], int accumulate,
+                                               uint32_t at, int group) {
+  // Descriptor steps, in units of 16 bytes: 32 bytes along a swizzled row, or 16 rows of 128 bytes.
+  constexpr uint64_t kStepA = Tile::kAMn ? 128 : 2;
+  constexpr uint64_t kStepB = Tile::kBMn ? Tile::kBLineBytes : 2;
+  const uint32_t a_at = at + group * 8192, b_at = at + Tile::kABytes;
+  const uint64_t a = Tile::kAMn ? mn_major_descriptor(a_at, 8192) : k_major_descriptor(a_at);
+  const uint64_t b = !Tile::kBMn                ? k_major_descriptor(b_at)
+                     : Tile::kBLineBytes == 128 ? mn_major_descriptor(b_at, 8192)
+                                                : mn_major_descriptor_64(b_at);
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k) {
+    if constexpr (kRepacks<kEpilogue> && Tile::BN == 256) {
+      // Two of 128 columns: with 512 threads ptxas refuses an instruction of 256.
+      auto& halves = reinterpret_cast<float(&)[2][64]>(to);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        wgmma<typename Tile::A, typename Tile::B, 128, Tile::kAMn, Tile::kBMn>(
+            halves[half], a + k * kStepA, b + half * 1024 + k * kStepB, k > 0 ? 1 : accumulate);
+      }
+    } else {
+      wgmma<typename Tile::A, typename Tile::B, Tile::BN, Tile::kAMn, Tile::kBMn>(
+          to, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
+    }
+  }
+  wgmma_commit();
+}
+
 template <class Tile, Epilogue kEpilogue>
 __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, uint32_t full,
                                         uint32_t empty, uint32_t staging, int group) {
@@ -259,9 +319,6 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
   const int rank = p.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
   const int units = p.units_m * p.units_n * p.batches * p.splits;
   const int step = static_cast<int>(gridDim.x) / p.cluster;
-  // Descriptor steps, in units of 16 bytes: 32 bytes along a swizzled row, or 16 rows of 128 bytes.
-  constexpr uint64_t kStepA = Tile::kAMn ? 128 : 2;
-  constexpr uint64_t kStepB = Tile::kBMn ? Tile::kBLineBytes : 2;
   int stage = 0, buffer = 0;
   uint32_t phase = 0;
   float d[BN / 2];
@@ -292,29 +349,7 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
     // before it is free once it is issued.
     auto multiply = [&](float(&to)[BN / 2], int accumulate) {
       mbarrier_wait(full + 8 * stage, phase);
-      const uint32_t a_at = stages + stage * Tile::kStageBytes + group * 8192;
-      const uint32_t b_at = stages + stage * Tile::kStageBytes + Tile::kABytes;
-      const uint64_t a = Tile::kAMn ? mn_major_descriptor(a_at, 8192) : k_major_descriptor(a_at);
-      const uint64_t b = !Tile::kBMn                ? k_major_descriptor(b_at)
-                         : Tile::kBLineBytes == 128 ? mn_major_descriptor(b_at, 8192)
-                                                    : mn_major_descriptor_64(b_at);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        if constexpr (kRepacks<kEpilogue> && BN == 256) {
-          // Two of 128 columns: with 512 threads ptxas refuses an instruction of 256.
-          auto& halves = reinterpret_cast<float(&)[2][64]>(to);
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            wgmma<typename Tile::A, typename Tile::B, 128, Tile::kAMn, Tile::kBMn>(
-                halves[half], a + k * kStepA, b + half * 1024 + k * kStepB, k > 0 ? 1 : accumulate);
-          }
-        } else {
-          wgmma<typename Tile::A, typename Tile::B, BN, Tile::kAMn, Tile::kBMn>(
-              to, a + k * kStepA, b + k * kStepB, k > 0 ? 1 : accumulate);
-        }
-      }
-      wgmma_commit();
+      multiply_block<Tile, kEpilogue, 4>(to, accumulate, stages + stage * Tile::kStageBytes, group);
     };
     if constexpr (Tile::kPromote) {
       // Two sets of partial sums where registers hold them: one is added while the tensor cores
@@ -361,14 +396,26 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
         add(0);
       }
     } else {
+      // Of a last block that holds no more than one instruction's K (4097 cubed), only that.
+      const bool one_step = kRepacks<kEpilogue> && p.last_block_short && blocks > 1;
+      const int whole = blocks - (one_step ? 1 : 0);
       multiply(d, 0);
       advance();
 #pragma unroll 1
-      for (int block = 1; block < blocks; ++block) {
+      for (int block = 1; block < whole; ++block) {
         multiply(d, 1);
         wgmma_wait<1>();
         release(previous);
         advance();
+      }
+      if constexpr (kRepacks<kEpilogue>) {
+        if (one_step) {
+          mbarrier_wait(full + 8 * stage, phase);
+          multiply_block<Tile, kEpilogue, 1>(d, 1, stages + stage * Tile::kStageBytes, group);
+          wgmma_wait<1>();
+          release(previous);
+          advance();
+        }
       }
       wgmma_wait<0>();
       keep_below(d);
@@ -511,6 +558,8 @@ __global__ void __launch_bounds__(Warpgroups<Tile, kEpilogue>::kThreads, Tile::k
       if (elect_lane()) produce<Tile, true, kRepacks<kEpilogue>>(p, stages, full, empty);
     } else if (warp == 1) {
       if (elect_lane()) produce<Tile, false, kRepacks<kEpilogue>>(p, stages, full, empty);
+    } else if (kRepacks<kEpilogue>) {
+      gather_meanwhile<sizeof(typename Tile::A)>(p.repack);
     }
     __syncwarp();
     if constexpr (kIsClusterSum<kEpilogue>) cluster_sync();
@@ -519,7 +568,9 @@ __global__ void __launch_bounds__(Warpgroups<Tile, kEpilogue>::kThreads, Tile::k
   } else if (kRepacks<kEpilogue> && group > Tile::kConsumers) {
     if constexpr (kRepacks<kEpilogue>) {
       registers_release<Groups::kMoverRegisters>();
-      move_meanwhile<sizeof(typename Tile::A), Groups::kLinesInFlight>(p.repack);
+      const bool last = move_meanwhile<sizeof(typename Tile::A), Groups::kLinesInFlight>(p.repack);
+      if (last && p.repack.row != nullptr && p.repack.column != nullptr) store_corner<Tile>(p);
+      if constexpr (sizeof(typename Tile::A) == 2) multiply_edge<typename Tile::A>(p);
       __syncwarp();
       if (p.cluster > 1) cluster_sync_relaxed();
     }

@@ -45,6 +45,7 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   WgmmaParams p{};
   p.m = problem.m;
   p.n = problem.n;
+  p.k = problem.k;
   p.k_blocks = div_up(problem.k, 128 / element_bytes(kernel.element_a));
   p.k_cluster = schedule.k_cluster;
   p.k_blocks_per_split = div_up(p.k_blocks, shared_k ? schedule.k_cluster : schedule.splits);
@@ -54,6 +55,10 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   const int rows = kernel.kernel == GemmKernel::kNarrow ? schedule.wide_rows : kernel.bm;
   p.units_m = div_up(problem.m, static_cast<int64_t>(rows) * along_m);
   p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
+  // With one tile along M, tiles start at different blocks, and the last one comes anywhere.
+  const int last_bytes =
+      problem.k % (128 / element_bytes(kernel.element_a)) * element_bytes(kernel.element_a);
+  p.last_block_short = p.units_m > 1 && p.splits == 1 && last_bytes > 0 && last_bytes <= 32;
   p.raster_group = schedule.raster_group;
   p.cluster = schedule.cluster;
   p.shares_a = schedule.shares_a;

@@ -58,9 +58,10 @@ struct Source {
 
 struct WgmmaParams {
   CUtensorMap a, b, d;
-  int m, n;
+  int m, n, k;
   int k_blocks;            // ceil(k / elements in 128 bytes)
   int k_blocks_per_split;  // every split but the last has this many
+  bool last_block_short;   // one instruction's K holds all of the last block (32 bytes)
   int splits;  // 1: no split; else k_cluster, or D holds `splits` partial results per batch
   int batches;
   int units_m, units_n;  // tiles along M and N, in clusters where those lie along that side

@@ -174,6 +174,25 @@ template <class Tile, Epilogue... kEpilogues> WgmmaKernel tiled() {
   return k;
 }
 
+template <bool kMnMajor> WgmmaKernel narrow_kernel() {
+  using Tile = NarrowTile<Bf16, Bf16, 16, kMnMajor, false>;
+  WgmmaKernel k{};
+  k.element_a = k.element_b = Element::kBf16;
+  k.bm = Tile::BW, k.bn = Tile::BX, k.stages = Tile::kStages;
+  k.threads = Tile::kThreads;
+  k.shared_bytes = Tile::kSharedBytes;
+  k.a_mn = kMnMajor;
+  k.resident = Tile::kResident;
+  k.kernel = GemmKernel::kNarrow;
+  auto add = [&](Epilogue e, const void* function) {
+    cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared_bytes);
+    k.functions[static_cast<int>(e)] = function;
+  };
+  add(Epilogue::kElements, reinterpret_cast<const void*>(&narrow_gemm<Tile, true>));
+  add(Epilogue::kGeneral, reinterpret_cast<const void*>(&narrow_gemm<Tile, false>));
+  return k;
+}
+
 auto with(const WgmmaKernel& kernel, int cluster, bool shares_a = false, int k_cluster = 1) {
   return [=](const WgmmaProblem& p) {
     WgmmaSchedule s;
@@ -184,8 +203,12 @@ auto with(const WgmmaKernel& kernel, int cluster, bool shares_a = false, int k_c
   };
 }
 
-// Operands of any pitch, repacked while the product runs.
-cudaError_t repacking(const WgmmaKernel& kernel, int cluster, WgmmaProblem p) {
+// Operands of any pitch, repacked while the product runs; `narrow`: the kernel for the last row and
+// column, which are gathered meanwhile, and multiplied by launches behind, but for the column's last
+// rows.
+constexpr int kColumnRows = 128;
+cudaError_t repacking(const WgmmaKernel& kernel, int cluster, WgmmaProblem p,
+                      const WgmmaKernel* narrow = nullptr) {
   const int bytes = 2;
   const DeviceArray<char> storage_a(std::vector<char>((p.m + 600ll) * (p.k + 600ll) * bytes)),
       storage_b(std::vector<char>((p.n + 600ll) * (p.k + 600ll) * bytes));
@@ -201,13 +224,35 @@ cudaError_t repacking(const WgmmaKernel& kernel, int cluster, WgmmaProblem p) {
   tw::model::GemmCandidate product;
   product.k_bands_ahead = 1;
   product.first_rows = 300, product.first_columns = 300;
-  p.repack = order_repack(moved, p.m, p.n, p.k, bytes, product, counters.data);
+  const bool edges = narrow != nullptr;
+  p.m -= edges, p.n -= edges;
+  p.repack =
+      order_repack(moved, p.m, p.n, p.k, bytes, product, counters.data, edges, edges, kColumnRows);
   WgmmaSchedule s;
   s.cluster = cluster;
   s.raster_group = 2;
   s.sm_count = 4;
   cudaError_t error = launch_repack_ahead(p.repack, s.sm_count, nullptr);
   if (error == cudaSuccess) error = launch_wgmma(kernel, p, s, nullptr);
+  if (edges) {
+    WgmmaProblem edge = p;
+    edge.repack = {};
+    edge.after = p.repack.done, edge.after_count = p.repack.parts;
+    const int64_t pitch = (p.k + 127) / 128 * 128;
+    auto launch = [&](const Matrix& wide, int count, const char* line, int64_t d_at, int64_t c_at,
+                      bool turned) {
+      if (error != cudaSuccess) return;
+      edge.a = wide, edge.b = {line, pitch, 0, false};
+      edge.m = count, edge.n = 1, edge.transposed = turned;
+      const int each = edge.output == Output::kF32 ? 4 : 2;
+      edge.d = static_cast<char*>(p.d) + d_at * each;
+      edge.c = static_cast<const char*>(p.c) + c_at * each;
+      error = launch_wgmma(*narrow, edge, s, nullptr);
+    };
+    s.cluster = 1;
+    launch(p.b, p.n, p.repack.row, p.m * p.ld_d, p.m * p.ld_c, true);
+    launch(p.a, kColumnRows, p.repack.column, p.n, p.n, false);
+  }
   return error != cudaSuccess ? error
                               : cudaDeviceSynchronize();  // the workspace goes with this call
 }
@@ -238,6 +283,19 @@ void while_repacking() {
     run<Bf16, Bf16>({cluster == 1 ? "bf16 128x256, repacking" : "bf16 128x256, repacking, two CTAs",
                      389, 523, 579, false, false, -1, 1, 0, 523},
                     [&](const WgmmaProblem& p) { return repacking(large, cluster, p); });
+  // One row, one column and one k beyond whole tiles, blocks and bands.
+  const WgmmaKernel narrow = narrow_kernel<false>(), narrow_mn = narrow_kernel<true>();
+  auto beyond = [](const WgmmaKernel& kernel, const WgmmaKernel& edges) {
+    return [&](const WgmmaProblem& p) { return repacking(kernel, 1, p, &edges); };
+  };
+  run<Bf16, Bf16>({"bf16 128x256, edges meanwhile", 257, 385, 513, false, false, -1, 1, 0, 385},
+                  beyond(large, narrow));
+  run<Bf16, float>({"bf16 128x256, edges, beta", 257, 385, 520, false, false, -1, 2, 0.5f, 387},
+                   beyond(large, narrow));
+  using MnMajor = WgmmaTile<Bf16, Bf16, 128, 256, true, true, 1>;
+  const WgmmaKernel mn_major = tiled<MnMajor, Epilogue::kRepackElements>();
+  run<Bf16, Bf16>({"bf16 128x256, edges, MN-major", 257, 385, 513, true, true, -1, 1, 0, 385},
+                  beyond(mn_major, narrow_mn));
 }
 
 }  // namespace

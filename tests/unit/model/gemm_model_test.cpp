@@ -116,7 +116,15 @@ TEST(GemmModel, LargeRaggedOperandsAreRepackedWhileTheProductRuns) {
   EXPECT_GT(c.k_bands_ahead, 0);
   EXPECT_LT(c.k_bands_ahead, repack_bands(p));
   EXPECT_EQ(repack_bands(p), 8);  // 4095 * 2 bytes in bands of 1024
-  p.batches = 2;                  // one matrix only
+  GemmProblem rest = p;           // up to 16 bytes more are gathered, no band
+  rest.k = 4104;
+  EXPECT_EQ(repack_bands(rest), 8);
+  rest.k = 4105;
+  EXPECT_EQ(repack_bands(rest), 9);
+  EXPECT_EQ(banded_k(4104, 2), 4096);
+  EXPECT_EQ(banded_k(4105, 2), 4105);
+  EXPECT_EQ(banded_k(8, 2), 8);  // no band before it
+  p.batches = 2;                 // one matrix only
   const GemmCandidate batched = choose_gemm(p, GemmMachine{}, 1);
   EXPECT_EQ(batched.k_bands_ahead, 0);
   EXPECT_GT(batched.repack_us / 2, c.repack_us);
@@ -134,6 +142,30 @@ TEST(GemmModel, EdgesOnIdleSmsKeepKWhole) {
     EXPECT_EQ(edge->kernel, GemmKernel::kNarrow);
     EXPECT_EQ(edge->k_cluster, 1);
   }
+  // They are gathered, whatever their operands look like; the warps that repack multiply those rows
+  // of A that they have moved last.
+  EXPECT_TRUE(gathers_edges(plan, p));
+  EXPECT_GE(plan.column_rows, plan.main.first_rows);
+  EXPECT_LT(plan.column_rows, plan.m);
+  EXPECT_NE(describe(plan, p).find(" on by the warps that repack"), std::string::npos);
+  p.a_mn = p.b_mn = true;
+  const GemmPlan mn_major = plan_gemm(p, GemmMachine{}, 1);
+  EXPECT_EQ(mn_major.rows.bn, kNarrowWidths[0]);
+  EXPECT_EQ(mn_major.columns.bn, kNarrowWidths[0]);
+  GemmProblem aligned = p;  // A suits TMA: no warp has moved its rows
+  aligned.repack_a = false;
+  const GemmPlan half = plan_gemm(aligned, GemmMachine{}, 1);
+  EXPECT_TRUE(half.n == p.n || half.column_rows == half.m);
+  GemmProblem ragged = p;  // the warps that repack multiply whole tiles of rows only
+  ragged.m = 4095;
+  const GemmPlan no_row = plan_gemm(ragged, GemmMachine{}, 1);
+  EXPECT_TRUE(no_row.n == p.n || no_row.column_rows == 4095);
+  GemmProblem two = p;  // more than one line: as they lie
+  two.m = two.n = 4098;
+  const GemmPlan more = plan_gemm(two, GemmMachine{}, 1);
+  EXPECT_EQ(more.m, 4096);
+  EXPECT_FALSE(gathers_edges(more, two));
+  EXPECT_EQ(more.column_rows, more.m);
   // Behind a product that leaves none, K is shared again.
   GemmProblem edge = problem(1, 4097, 4096);
   EXPECT_GT(choose_gemm(edge, GemmMachine{}, 1).k_cluster, 1);
