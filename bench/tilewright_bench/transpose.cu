@@ -546,8 +546,17 @@ void run_verify(int e, const Options& verify, std::vector<Case>& cases) {
   for (auto [rows, cols] : {std::pair(2, 3), std::pair(40, 64), std::pair(129, 31),
                             std::pair(300, 300), std::pair(1000, 8)})
     run_in_place(e, rows, cols, verify, cases);
-  // Panels: rows on sectors and 128 KiB apart, a size that is no multiple of anything.
-  if (e == 16) run_shape(e, {"panels", 3001, 2222, 8194, 3002}, verify, cases);
+  // Panels: rows on sectors and 128 KiB apart, a size that is no multiple of anything. Whole columns
+  // with two, one and no column fetched.
+  if (e == 16) {
+    run_shape(e, {"panels", 3001, 2222, 8192, 3002}, verify, cases);
+    for (int rows : {3001, 8201, 16501})
+      run_shape(e, {"columns", rows, 515, 516, rows + 1}, verify, cases);
+  }
+  // Clusters of a tile row, with few columns past whole tiles, and of two tiles beside two.
+  run_shape(e, {"narrow", 30003, 257}, verify, cases);
+  if (e < 4) run_shape(e, {"narrow, ld", 60003, 133, 135, 60005, 1, 1, 7}, verify, cases);
+  if (e == 1) run_shape(e, {"clusters", 12001, 9001}, verify, cases);
   if (e == 1 || e == 16) run_shape(e, {"past 2^31 elements", 50001, 43003}, verify, cases);
 }
 

@@ -294,6 +294,7 @@ struct Choice {
     plan.column_group = ragged_group(1);
     if (e == 4 && wide() && cluster_of(2, 2)) plan.column_group = 2;
     if (e == 8 && wide()) cluster_of(2, 16);
+    if (e < 16 && plan.tiles_cols <= kMostInCluster) side_by_side();
   }
 
   void vector_tile() {
@@ -317,14 +318,18 @@ struct Choice {
                               : plan.tile == TileSize::kSmall ? kSmallVectorTiles[size]
                                                               : kVectorTiles[size];
     tile_by(plan, p, config.rows, config.cols, config.threads, 0);
-    // Walked down whole columns, rows 128 KiB apart reach 0.93 of the copy, in panels 0.96.
+    // Walked down whole columns, rows a multiple of 128 KiB apart reach 0.93 of the copy, in panels
+    // 0.96; others reach 0.98 and in panels 0.96.
     if (e == 16 && plan.tile == TileSize::kRegular && p.batch == 1) {
-      const int64_t rows = p.ld_in * e >= kPanelPitch
-                               ? std::min<int64_t>(kPanelRows, plan.tiles_rows)
-                               : plan.tiles_rows;
+      const bool panels = p.ld_in * e % kPanelPitch == 0;
+      const int64_t rows =
+          panels ? std::min<int64_t>(kPanelRows, plan.tiles_rows) : plan.tiles_rows;
       if (ceil_div(plan.tiles_rows, rows) <= kMaxGridY && plan.tiles_cols <= kMaxGridX / rows) {
         plan.panel_rows = rows;
-        plan.fetched_columns = p.ld_in * e >= kPanelPitch ? kFetchedInPanels : kFetchedColumns;
+        plan.fetched_columns = panels                      ? kFetchedInPanels
+                               : p.rows <= kTwoFetchedRows ? 2
+                               : p.rows <= kFetchedRows    ? 1
+                                                           : 0;
       }
     }
   }
@@ -336,14 +341,25 @@ struct Choice {
     auto tiles = [&](const TileConfig& config) {
       tile_by(plan, p, config.rows - kSector / e, config.cols, config.threads, kSector / e);
     };
+    // CTAs of their own for a few columns past one to three whole tiles (2 bytes: one or two) would
+    // be a quarter to half of all. Past more tiles they cost less than the code that moves those
+    // columns along costs every tile (1 to 2 points of the copy).
+    auto few_beside = [&](int most) {
+      const int64_t past = p.cols % plan.tile_cols, whole = p.cols / plan.tile_cols;
+      if (past == 0 || past > kFewColumns || whole == 0 || whole > most || p.batch > 1) return;
+      plan.few_beside = true;
+      plan.tiles = plan.tiles_rows * --plan.tiles_cols;
+    };
     if (e == 2) {
       // A cluster is a group: tile columns dealt out evenly to groups of at most eight.
       plan.tile = TileSize::kSmall;
-      tiles(kSmallFunnelTiles[size]);
+      tiles(kSmallFunnelTile);
+      few_beside(2);
       const int64_t groups = ceil_div(plan.tiles_cols, kMostInCluster);
       const int group = int(ceil_div(plan.tiles_cols, groups));
       if (cluster_of(group, 4)) {
         plan.column_group = group;
+        plan.balanced = group <= 2;
         return;
       }
       // Few waves of large tiles end with a device half empty; a narrow matrix is better off with
@@ -354,14 +370,31 @@ struct Choice {
       plan.tile = few || narrow ? TileSize::kSmall : TileSize::kRegular;
     }
     if (plan.tile == TileSize::kRegular) tiles(kFunnelTiles[size]);
+    if (e == 1) few_beside(3);
     plan.column_group = ragged_group(e == 1 ? 4 : 2);
-    if (e == 1 && wide()) cluster_of(2, 4);
+    if (e == 2) return;
+    if (plan.tiles_cols <= 3) {
+      side_by_side();
+    } else if (plan.tiles_cols > 9 && cluster_of(4, 16)) {  // two beside two
+      plan.column_group = 2;
+      plan.balanced = true;
+      plan.tile = TileSize::kLarge;  // the same, a CTA an SM more
+    } else if (wide()) {
+      cluster_of(2, 4);
+    }
+  }
+
+  // All tiles of a narrow matrix's tile row as a cluster.
+  void side_by_side() {
+    if (plan.tiles_cols > 1 && cluster_of(int(plan.tiles_cols), 4)) {
+      plan.column_group = int(plan.tiles_cols);
+      plan.balanced = true;
+    }
   }
 
   // CTAs that follow one another in the walk, started on one GPC and so beside one half of L2: the
   // sectors that two of them ask for cross to that half once. The kernels do not know of clusters.
-  // Few tiles or tile rows and batches of small matrices lose up to 10 points of the copy; narrow
-  // matrices gain with 2 bytes only.
+  // Few tiles or tile rows and batches of small matrices lose up to 10 points of the copy.
   bool cluster_of(int ctas, int tiles_an_sm) {
     const bool pays = device.clusters && p.batch == 1 && plan.tiles_rows >= 8 &&
                       plan.tiles >= int64_t(device.sm_count) * tiles_an_sm;
@@ -482,6 +515,7 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
     text += "; " + std::to_string(ctas) + " CTAs of " + std::to_string(plan.threads) +
             " threads on " + std::to_string(device.sm_count) + " SMs\n";
   }
+  if (plan.few_beside) text += "  the few columns past the last tile go with it\n";
   const bool panels = plan.panel_rows && plan.panel_rows < plan.tiles_rows;
   if (plan.kernel == TransposeKernel::kVector || plan.kernel == TransposeKernel::kRaw ||
       plan.kernel == TransposeKernel::kFunnel)
@@ -491,8 +525,9 @@ std::string explain(const TransposeProblem& p, const DeviceLimits& device) {
             ", so that CTAs running together write neighbouring bytes\n";
   if (plan.cluster > 1)
     text += "  clusters of " + std::to_string(plan.cluster) +
-            " CTAs, so that neighbouring tiles are read through the same half of L2\n";
-  if (plan.panel_rows)
+            " CTAs, so that neighbouring tiles are read through the same half of L2" +
+            (plan.balanced ? "; on the SMs with the most room\n" : "\n");
+  if (plan.fetched_columns)
     text += "  the next " + std::to_string(plan.fetched_columns) +
             " tile columns are fetched into L2\n";
   // The output ends before 2^63.

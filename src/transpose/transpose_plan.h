@@ -68,19 +68,24 @@ constexpr TileConfig kSmallVectorTiles[kSizes] = {
     {128, 128, 256, 1}, {64, 64, 256, 1}, {32, 32, 128, 1}, {16, 16, 64, 1}, {16, 16, 128, 1}};
 // Any alignment, 1 and 2 bytes (funnel_tile.cuh); rows are the ones loaded.
 constexpr TileConfig kFunnelTiles[2] = {{128, 128, 256, 5}, {128, 128, 256, 4}};
-// The same in clusters, for few tiles or for few columns; 1 byte has no other.
-constexpr TileConfig kSmallFunnelTiles[2] = {{128, 128, 256, 5}, {128, 64, 256, 6, 8, 5}};
+// 2 bytes: the tile in clusters, for few tiles or for few columns.
+constexpr TileConfig kSmallFunnelTile = {128, 64, 256, 6, 8, 5};
+// 1 byte, many tiles: a CTA an SM more.
+constexpr TileConfig kManyFunnelTiles = {128, 128, 256, 6};
+// So many columns past whole funnel tiles go with the last of them, in narrow matrices.
+constexpr int kFewColumns = 8;
 // Any alignment, 4 to 16 bytes (raw_tile.cuh).
 struct RawConfig {
   int row_vectors, out_bytes, threads, min_ctas, align, batch;
 };
 constexpr RawConfig kRawTiles[3] = {
     {16, 512, 256, 3, 32, 9}, {32, 512, 256, 3, 32, 5}, {32, 512, 256, 3, 32, 4}};
-// Elements of 16 bytes (panel_kernel in transpose.cu): the kFetchedColumns tile columns that follow
-// are fetched into L2. On pitches from kPanelPitch bytes tiles are walked in panels of kPanelRows
+// Elements of 16 bytes (panel_kernel in transpose.cu): tile columns that follow are fetched into L2,
+// two of up to kTwoFetchedRows rows, one of up to kFetchedRows: more would be evicted before they are
+// read. On pitches that are multiples of kPanelPitch bytes tiles are walked in panels of kPanelRows
 // tile rows, and kFetchedInPanels columns are fetched.
-constexpr int kFetchedColumns = 2, kFetchedInPanels = 8, kPanelRows = 32;
-constexpr int64_t kPanelPitch = 131072;
+constexpr int kFetchedInPanels = 8, kPanelRows = 32;
+constexpr int64_t kPanelPitch = 131072, kTwoFetchedRows = 4096, kFetchedRows = 16384;
 // Strips of 2 to kNarrowest columns or rows whose vectors are aligned (narrow_strip.cuh).
 constexpr int kNarrowest = 8, kNarrowWarps = 8;
 // Small grids of 1-byte elements on 4 bytes (word_tile.cuh).
@@ -98,6 +103,7 @@ enum class TileSize { kSmall, kRegular, kLarge };
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kNothing;
   TileSize tile = TileSize::kRegular;  // kVector, kFunnel: which of the tables above
+  bool few_beside = false;             // kFunnel: the last tile has the few columns past it, too
   bool in_pieces = false;              // kElement: pointers are no multiples of the element
   int tile_rows = 0, tile_cols = 0;    // elements a tile advances by
   int threads = 0;
@@ -106,6 +112,7 @@ struct TransposePlan {
   int64_t tiles = 0;                       // of one matrix (kPacked: of the batch)
   int column_group = 1;                    // tile columns walked together
   int cluster = 1;                         // kRaw, kFunnel: CTAs of a cluster
+  bool balanced = false;                   // its CTAs go to the SMs with the most room
   int64_t panel_rows = 0;                  // 16-byte kVector: tile rows walked together
   int fetched_columns = 0;                 // 16-byte kVector: tile columns fetched into L2
   int log_long = 0;                        // kTall, kWide: log2 of the tile's long side

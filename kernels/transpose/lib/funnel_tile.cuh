@@ -61,6 +61,9 @@ struct FunnelTile {
   static constexpr int kRawBytes = kTileRows * kRowBytes;
   static constexpr int kColumnsBytes = kTileCols * kColumnBytes + kVectors * 16;
   static constexpr int kSharedBytes = kRawBytes > kColumnsBytes ? kRawBytes : kColumnsBytes;
+  // Then, where there are any, the elements of load_few.
+  static constexpr int kFewColumns = 8;
+  static constexpr int kFewBytes = kFewColumns * kRows * kElement;
   static_assert(kElement < 4, "wider elements need no registers: RawTile");
   static_assert(kRows * kElement % kAlign == 0, "tiles begin at multiples of kAlign");
   static_assert(kVectors % 8 == 0 && kGroups % 4 == 0, "a warp is eight vectors, four row groups");
@@ -76,7 +79,7 @@ struct FunnelTile {
     uint32_t word[kUnits][kWords];
   };
 
-  // `first_row` may be negative (the halo of the first tile).
+  // `first_row` may be negative (the halo of the first tile). Asynchronous copies are not waited for.
   TW_DEVICE static void load(int thread, char* shared, const Matrix& m, int64_t first_row,
                              int64_t first_col) {
     // Interior rows: a vector that reaches over the end of its row still lies in the matrix.
@@ -87,7 +90,6 @@ struct FunnelTile {
         load_rows<true>(thread, shared, m, first_row, first_col);
     else
       load_rows<false>(thread, shared, m, first_row, first_col);
-    if constexpr (kCopy != Copy::kRegisters) wait_copies();
   }
 
   TW_DEVICE static void gather(int thread, const char* shared, Held& held, const Matrix& m,
@@ -139,9 +141,8 @@ struct FunnelTile {
     }
   }
 
-  // Instead of all phases, for a tile of so few columns that most lanes would have none: elements one
-  // by one, cut like the rest.
-  static constexpr int kFewColumns = 8;
+  // Instead of all phases, for a tile of at most kFewColumns columns, in which most lanes would have
+  // none: elements one by one, cut like the rest.
   TW_DEVICE static void move_few(int thread, const Matrix& m, char* out, int64_t row_bytes,
                                  int64_t tile_row, int64_t first_col) {
     for (int64_t c = first_col; c < m.cols; ++c) {
@@ -152,6 +153,30 @@ struct FunnelTile {
         if (first + t >= 0 && first + t < m.rows)
           store<Item>(to + (first + t) * kElement,
                       detail::load<Item>(m.base + (first + t) * m.row_bytes + c * kElement));
+    }
+  }
+
+  // The same beside a tile's own phases: the columns from first_col on, whose sectors are, but for
+  // some, the tile's, along with it. load_few() before the copies are waited for, store_few() at any
+  // time after it: a thread stores what it has loaded.
+  TW_DEVICE static void load_few(int thread, char* shared, const Matrix& m, const char* out,
+                                 int64_t row_bytes, int64_t tile_row, int64_t first_col) {
+    const int all = int(m.cols - first_col) * kRows;
+    for (int u = thread; u < all; u += kThreads) {
+      const Place at = few_at(u, out, row_bytes, tile_row, first_col);
+      if (at.row >= 0 && at.row < m.rows)
+        store<Item>(shared + kSharedBytes + u * kElement,
+                    detail::load<Item>(m.base + at.row * m.row_bytes + at.col * kElement));
+    }
+  }
+  TW_DEVICE static void store_few(int thread, const char* shared, const Matrix& m, char* out,
+                                  int64_t row_bytes, int64_t tile_row, int64_t first_col) {
+    const int all = int(m.cols - first_col) * kRows;
+    for (int u = thread; u < all; u += kThreads) {
+      const Place at = few_at(u, out, row_bytes, tile_row, first_col);
+      if (at.row >= 0 && at.row < m.rows)
+        store<Item>(out + at.col * row_bytes + at.row * kElement,
+                    detail::load<Item>(shared + kSharedBytes + u * kElement));
     }
   }
 
@@ -169,6 +194,18 @@ struct FunnelTile {
   }
 
  private:
+  struct Place {
+    int64_t row, col;
+  };
+  // Element u of the few columns' part in the tile; its row may lie outside the matrix.
+  TW_DEVICE static Place few_at(int u, const char* out, int64_t row_bytes, int64_t tile_row,
+                                int64_t first_col) {
+    const int column = u / kRows;
+    const int64_t col = first_col + column;
+    const char* const to = out + col * row_bytes;
+    const int skew = int(uint32_t(reinterpret_cast<uintptr_t>(to)) & (kAlign - 1)) / kElement;
+    return {tile_row * kRows - skew + (u - column * kRows), col};
+  }
   // A warp covers eight vectors of four row groups; a thread keeps its vector.
   TW_DEVICE static int vector_of(int thread) {
     return (thread & 7) + 8 * ((thread >> 5) % (kVectors / 8));

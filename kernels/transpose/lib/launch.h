@@ -32,12 +32,12 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 plan::DeviceLimits device_limits();
 
 // `cluster`: so many CTAs along x start together on one GPC (1: each on its own); grid.x is a
-// multiple.
+// multiple. `balanced`: they go to the SMs with the most room, not to as many SMs as there are.
 template <class... Parameters, class... Arguments>
-Status launch_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                       int shared_bytes, cudaStream_t stream, Arguments... arguments) {
+Status launch_clusters(int cluster, bool balanced, void (*kernel)(Parameters...), dim3 grid,
+                       dim3 block, int shared_bytes, cudaStream_t stream, Arguments... arguments) {
   void* pointers[] = {&arguments...};
-  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchAttribute attributes[3]{};
   unsigned count = 0;
   if (device_limits().overlapped_launches) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -48,6 +48,11 @@ Status launch_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, di
     attributes[count].val.clusterDim.x = unsigned(cluster);
     attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
     ++count;
+  }
+  if (cluster > 1 && balanced) {
+    attributes[count].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+    attributes[count++].val.clusterSchedulingPolicyPreference =
+        cudaClusterSchedulingPolicyLoadBalancing;
   }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -63,7 +68,7 @@ Status launch_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, di
 template <class... Parameters, class... Arguments>
 Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, int shared_bytes,
               cudaStream_t stream, Arguments... arguments) {
-  return launch_clusters(1, kernel, grid, block, shared_bytes, stream, arguments...);
+  return launch_clusters(1, false, kernel, grid, block, shared_bytes, stream, arguments...);
 }
 
 // One matrix shape, `batch` of them placed by `dims`; what transpose() and permute() come down to.

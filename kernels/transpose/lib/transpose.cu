@@ -102,14 +102,16 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   const uint32_t tile_row = blockIdx.y * a.group.value + blockIdx.x - tile_col * a.group.value;
   if (tile_row >= a.tiles_rows) return;
   const int64_t row = int64_t(tile_row) * Tile::kRows, col = int64_t(tile_col) * Tile::kCols;
-  constexpr int kShare = Tile::kRows / kAhead;
-  const int64_t ahead = int64_t(tile_col / kAhead + 1) * kAhead * Tile::kCols;
-  if (int(threadIdx.x) < kShare && ahead < a.cols) {
-    const int64_t r = row + tile_col % kAhead * kShare + threadIdx.x;
-    const char* from = a.in + r * a.in_row_bytes;
-    if (r < a.rows)
-      fetch(from + ahead * Tile::kElementBytes,
-            from + min(a.cols, ahead + kAhead * Tile::kCols) * Tile::kElementBytes);
+  if constexpr (kAhead > 0) {
+    constexpr int kShare = Tile::kRows / kAhead;
+    const int64_t ahead = int64_t(tile_col / kAhead + 1) * kAhead * Tile::kCols;
+    if (int(threadIdx.x) < kShare && ahead < a.cols) {
+      const int64_t r = row + tile_col % kAhead * kShare + threadIdx.x;
+      const char* from = a.in + r * a.in_row_bytes;
+      if (r < a.rows)
+        fetch(from + ahead * Tile::kElementBytes,
+              from + min(a.cols, ahead + kAhead * Tile::kCols) * Tile::kElementBytes);
+    }
   }
   Tile::load(threadIdx.x, shared_bytes, a.in + row * a.in_row_bytes + col * Tile::kElementBytes,
              a.in_row_bytes, a.rows - row, a.cols - col);
@@ -119,21 +121,26 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
                    a.rows - row, a.cols - col);
 }
 
-template <class Tile, int kMinCtas, bool kBatched>
+// kFew: the last tile of a tile row has the few columns past it, too.
+template <class Tile, int kMinCtas, bool kFew, bool kBatched>
 __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
     funnel_kernel(const __grid_constant__ Launch a) {
+  static_assert(Tile::kFewColumns == plan::kFewColumns);
   wait_for_kernel_before();
   uint32_t tile_row, tile_col;
   const Place at = walk<kBatched>(a, tile_row, tile_col);
   if (tile_col >= a.tiles_cols || tile_row >= a.tiles_rows) return;
-  const int64_t col = int64_t(tile_col) * Tile::kCols;
+  const int64_t col = int64_t(tile_col) * Tile::kCols, next = col + Tile::kCols;
   const int64_t first_row = int64_t(tile_row) * Tile::kRows - Tile::kHalo;
   const typename Tile::Matrix m{at.in, a.in_row_bytes, a.rows, a.cols};
-  if (a.cols - col <= Tile::kFewColumns) {
+  if (!kFew && a.cols - col <= Tile::kFewColumns) {
     Tile::move_few(threadIdx.x, m, at.out, a.out_row_bytes, tile_row, col);
     return;
   }
+  const bool few = kFew && tile_col + 1 == a.tiles_cols;
   Tile::load(threadIdx.x, shared_bytes, m, first_row, col);
+  if (few) Tile::load_few(threadIdx.x, shared_bytes, m, at.out, a.out_row_bytes, tile_row, next);
+  wait_copies();
   __syncthreads();
   typename Tile::Held held;
   Tile::gather(threadIdx.x, shared_bytes, held, m, first_row, col);
@@ -142,6 +149,7 @@ __global__ void __launch_bounds__(Tile::kThreadCount, kMinCtas)
   __syncthreads();
   Tile::store_tile(threadIdx.x, shared_bytes, at.out, a.out_row_bytes, tile_row, col, a.rows,
                    a.cols);
+  if (few) Tile::store_few(threadIdx.x, shared_bytes, m, at.out, a.out_row_bytes, tile_row, next);
 }
 
 template <class Tile, int kMinCtas, bool kBatched>
@@ -291,8 +299,9 @@ Status launch_tiles(One one, Many many, Launch a, const TransposePlan& plan, int
   const int64_t across = plan.tiles_rows * plan.column_group;
   const int64_t in_clusters = (across + plan.cluster - 1) / plan.cluster * plan.cluster;
   if (batch == 1 && groups <= 65535 && in_clusters <= kMaxGrid)
-    return launch_clusters(plan.cluster, one, dim3(unsigned(in_clusters), unsigned(groups)),
-                           threads, shared, stream, a);
+    return launch_clusters(plan.cluster, plan.balanced, one,
+                           dim3(unsigned(in_clusters), unsigned(groups)), threads, shared, stream,
+                           a);
   if (across * groups > kMaxGrid)
     return {StatusCode::kUnsupported, "rows", "more than 2^31 - 1 tiles", 0};
   a.tiles = Divisor(uint32_t(across * groups));
@@ -324,9 +333,15 @@ Status run_vector_config(const TransposeProblem& p, const TransposePlan& plan, L
     if (plan.panel_rows) {  // the plan has panels where they fit a grid
       const int64_t panels = (plan.tiles_rows + plan.panel_rows - 1) / plan.panel_rows;
       a.group = Divisor(uint32_t(plan.panel_rows));
-      auto* kernel = plan.fetched_columns == plan::kFetchedInPanels
-                         ? panel_kernel<Tile, kConfig.min_ctas, plan::kFetchedInPanels>
-                         : panel_kernel<Tile, kConfig.min_ctas, plan::kFetchedColumns>;
+      auto* kernel = panel_kernel<Tile, kConfig.min_ctas, 0>;
+      switch (plan.fetched_columns) {
+        case 1: kernel = panel_kernel<Tile, kConfig.min_ctas, 1>; break;
+        case 2: kernel = panel_kernel<Tile, kConfig.min_ctas, 2>; break;
+        case plan::kFetchedInPanels:
+          kernel = panel_kernel<Tile, kConfig.min_ctas, plan::kFetchedInPanels>;
+          break;
+        default: break;
+      }
       return launch(kernel, dim3(unsigned(plan.panel_rows * plan.tiles_cols), unsigned(panels)),
                     Tile::kThreadCount, Tile::kSharedBytes, stream, a);
     }
@@ -334,14 +349,14 @@ Status run_vector_config(const TransposeProblem& p, const TransposePlan& plan, L
   return run_vector<Tile, kConfig.min_ctas>(p, plan, a, stream);
 }
 
-template <int kElement, plan::TileConfig kConfig>
+template <int kElement, plan::TileConfig kConfig, bool kFew = false>
 Status run_funnel(const TransposeProblem& p, const TransposePlan& plan, const Launch& a,
                   cudaStream_t stream) {
   using Tile = FunnelTile<kElement, kConfig.rows, kConfig.cols, kConfig.threads, 32, 128,
                           Copy::kAsyncCached, kConfig.batch>;
-  return launch_tiles(funnel_kernel<Tile, kConfig.min_ctas, false>,
-                      funnel_kernel<Tile, kConfig.min_ctas, true>, a, plan, p.batch,
-                      kConfig.threads, Tile::kSharedBytes, stream);
+  return launch_tiles(funnel_kernel<Tile, kConfig.min_ctas, kFew, false>,
+                      funnel_kernel<Tile, kConfig.min_ctas, kFew, true>, a, plan, p.batch,
+                      kConfig.threads, Tile::kSharedBytes + (kFew ? Tile::kFewBytes : 0), stream);
 }
 
 // The matrix's two dimensions and those of the batch as one array.
@@ -400,11 +415,18 @@ Status run(const TransposeProblem& p, const TransposePlan& plan, const BatchDims
       }
       return run_vector_config<kElement, plan::kVectorTiles[i]>(p, plan, a, stream);
     case TransposeKernel::kFunnel:
-      if constexpr (kElement < 4) {
-        if (plan.tile == TileSize::kSmall)
-          return run_funnel<kElement, plan::kSmallFunnelTiles[i]>(p, plan, a, stream);
-        return run_funnel<kElement, plan::kFunnelTiles[i]>(p, plan, a, stream);
+      if constexpr (kElement == 1) {
+        if (plan.few_beside) return run_funnel<1, plan::kFunnelTiles[0], true>(p, plan, a, stream);
+        if (plan.tile == TileSize::kLarge)
+          return run_funnel<1, plan::kManyFunnelTiles>(p, plan, a, stream);
       }
+      if constexpr (kElement == 2) {
+        if (plan.few_beside) return run_funnel<2, plan::kSmallFunnelTile, true>(p, plan, a, stream);
+        if (plan.tile == TileSize::kSmall)
+          return run_funnel<2, plan::kSmallFunnelTile>(p, plan, a, stream);
+      }
+      if constexpr (kElement < 4)
+        return run_funnel<kElement, plan::kFunnelTiles[i]>(p, plan, a, stream);
       break;
     case TransposeKernel::kRaw:
       if constexpr (kElement >= 4) {

@@ -129,10 +129,10 @@ TEST(TransposeChoice, FollowsShapeAndAlignment) {
   EXPECT_EQ(kernel(problem(16, 8192, 8192)), TransposeKernel::kVector);
   EXPECT_EQ(kernel(problem(16, 8191, 8191)), TransposeKernel::kRaw);  // half sectors
   EXPECT_EQ(kernel(problem(1, 8191, 8191)), TransposeKernel::kFunnel);
-  EXPECT_EQ(choose(problem(1, 8191, 8191), h200).tile, TileSize::kRegular);
-  EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kRegular);  // one for all
-  EXPECT_EQ(choose(problem(2, 1501, 1501), h200).tile, TileSize::kSmall);    // a wave and a bit
-  EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);   // narrow
+  EXPECT_EQ(choose(problem(1, 8191, 8191), h200).tile, TileSize::kLarge);  // 41 tiles an SM
+  EXPECT_EQ(choose(problem(1, 4095, 4095), h200).tile, TileSize::kRegular);
+  EXPECT_EQ(choose(problem(2, 1501, 1501), h200).tile, TileSize::kSmall);   // a wave and a bit
+  EXPECT_EQ(choose(problem(2, 100003, 257), h200).tile, TileSize::kSmall);  // narrow
   EXPECT_EQ(kernel(problem(4, 1 << 20, 3)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, 3, 1 << 20)), TransposeKernel::kNarrow);
   EXPECT_EQ(kernel(problem(4, (1 << 20) + 1, 3)), TransposeKernel::kTall);  // rows not on 16 bytes
@@ -182,13 +182,39 @@ TEST(TransposeChoice, CopiesOnlyBatchesThatOneCopyTakes) {
   EXPECT_FALSE(copies(int64_t(1) << 29, 8));
 }
 
+TEST(TransposeChoice, FewColumnsOfNarrowMatricesGoWithTheTileBesideThem) {
+  const DeviceLimits h200{132};
+  auto plan = [&](int e, int64_t rows, int64_t cols) {
+    return choose(problem(e, rows, cols), h200);
+  };
+  EXPECT_TRUE(plan(1, 100003, 257).few_beside);
+  EXPECT_EQ(plan(1, 100003, 257).tiles_cols, 2);
+  EXPECT_EQ(plan(1, 100003, 264).tiles_cols, 2);
+  EXPECT_FALSE(plan(1, 100003, 265).few_beside);  // nine are a tile
+  EXPECT_EQ(plan(1, 100003, 265).tiles_cols, 3);
+  EXPECT_FALSE(plan(1, 8190, 4097).few_beside);
+  EXPECT_EQ(plan(2, 100003, 131).tiles_cols, 2);
+  EXPECT_EQ(plan(2, 100003, 257).tiles_cols, 5);
+  EXPECT_EQ(plan(4, 100003, 257).tiles_cols, 5);  // dealt out evenly
+  TransposeProblem narrow = problem(1, 100003, 8);
+  narrow.ld_in = 9;
+  EXPECT_EQ(choose(narrow, h200).kernel, TransposeKernel::kFunnel);
+  EXPECT_FALSE(choose(narrow, h200).few_beside);
+  EXPECT_EQ(choose(narrow, h200).tiles_cols, 1);
+}
+
 TEST(TransposeChoice, WideRowsOf16BytesAreWalkedInPanels) {
   const DeviceLimits h200{132};
   EXPECT_EQ(choose(problem(16, 8192, 8192), h200).panel_rows, kPanelRows);
   EXPECT_EQ(choose(problem(16, 8192, 8192), h200).fetched_columns, kFetchedInPanels);
   TransposePlan whole = choose(problem(16, 4096, 4096), h200);
   EXPECT_EQ(whole.panel_rows, whole.tiles_rows);  // one panel, its next columns fetched
-  EXPECT_EQ(whole.fetched_columns, kFetchedColumns);
+  EXPECT_EQ(whole.fetched_columns, 2);
+  EXPECT_EQ(choose(problem(16, 8192, 4096), h200).fetched_columns, 1);   // of twice the rows
+  EXPECT_EQ(choose(problem(16, 32768, 2048), h200).fetched_columns, 0);  // they would be evicted
+  TransposePlan off = choose(problem(16, 8192, 8208), h200);  // not a multiple of 128 KiB
+  EXPECT_EQ(off.panel_rows, off.tiles_rows);
+  EXPECT_EQ(off.fetched_columns, 1);
   EXPECT_EQ(choose(problem(8, 16384, 16384), h200).panel_rows, 0);
   TransposeProblem batch = problem(16, 1024, 8192);
   batch.batch = 8;
@@ -208,19 +234,28 @@ TEST(TransposeChoice, NeighbouringRaggedTilesShareAHalfOfL2) {
   auto plan = [&](int e, int64_t rows, int64_t cols) {
     return choose(problem(e, rows, cols), h200);
   };
-  EXPECT_EQ(plan(1, 8191, 8191).cluster, 2);  // side by side: four columns walked together
-  EXPECT_EQ(plan(1, 8191, 8191).column_group, 4);
-  EXPECT_EQ(plan(1, 100003, 257).cluster, 1);  // three tile columns
+  EXPECT_EQ(plan(1, 8191, 8191).cluster, 4);  // two beside two
+  EXPECT_EQ(plan(1, 8191, 8191).column_group, 2);
+  EXPECT_TRUE(plan(1, 8191, 8191).balanced);
+  EXPECT_EQ(plan(1, 4095, 4095).cluster, 2);  // side by side: four columns walked together
+  EXPECT_EQ(plan(1, 4095, 4095).column_group, 4);
+  EXPECT_FALSE(plan(1, 4095, 4095).balanced);
+  EXPECT_EQ(plan(1, 100003, 257).cluster, 2);  // both tile columns
+  EXPECT_EQ(plan(1, 100003, 1000).cluster, 1);
+  EXPECT_EQ(plan(1, 100003, 131).cluster, 1);  // one tile column
   EXPECT_EQ(plan(2, 8191, 8191).cluster, kMostInCluster);
   EXPECT_EQ(plan(2, 8191, 8191).column_group, kMostInCluster);
   EXPECT_EQ(plan(2, 8191, 8191).tile, TileSize::kSmall);
   EXPECT_EQ(plan(2, 100003, 257).cluster, 5);
+  EXPECT_FALSE(plan(2, 100003, 257).balanced);
+  EXPECT_TRUE(plan(2, 200003, 131).balanced);     // two tile columns
   EXPECT_EQ(plan(2, 8191, 543).column_group, 5);  // nine tile columns are five and four
   EXPECT_EQ(plan(2, 1501, 1501).cluster, 1);      // 336 tiles on 132 SMs
   EXPECT_EQ(plan(2, 200, 40001).cluster, 1);      // two tile rows
   EXPECT_EQ(plan(4, 8191, 8191).cluster, 2);
   EXPECT_EQ(plan(4, 8191, 8191).column_group, 2);
-  EXPECT_EQ(plan(4, 100003, 257).cluster, 1);
+  EXPECT_EQ(plan(4, 100003, 257).cluster, 5);
+  EXPECT_EQ(plan(4, 1003, 257).cluster, 1);
   EXPECT_EQ(plan(8, 8191, 8191).cluster, 2);  // one below the other
   EXPECT_EQ(plan(8, 8191, 8191).column_group, 1);
   EXPECT_EQ(plan(8, 1501, 1501).cluster, 1);
@@ -251,7 +286,7 @@ TEST(TransposeChoice, TilesCoverTheMatrix) {
       for (int64_t cols : {2, 33, 4096, 100003}) {
         const TransposePlan plan = choose(problem(e, rows, cols), h200);
         EXPECT_GE(plan.tiles_rows * plan.tile_rows, rows);
-        EXPECT_GE(plan.tiles_cols * plan.tile_cols, cols);
+        EXPECT_GE(plan.tiles_cols * plan.tile_cols + kFewColumns, cols);
         EXPECT_EQ(plan.tiles, plan.tiles_rows * plan.tiles_cols);
       }
 }

@@ -81,26 +81,35 @@ template <class Tile> void run_vector(const Problem& p) {
   p.expect_transposed();
 }
 
-template <class Tile> void run_funnel(const Problem& p) {
-  alignas(128) static char shared[Tile::kSharedBytes];
+// `beside`: few columns past whole tiles go with the last of them.
+template <class Tile> void run_funnel(const Problem& p, bool beside) {
+  alignas(128) static char shared[Tile::kSharedBytes + Tile::kFewBytes];
   static std::vector<typename Tile::Held> held(Tile::kThreadCount);
-  int64_t tiles = (p.rows + Tile::kHalo - 1 + Tile::kRows - 1) / Tile::kRows;
+  const int64_t tiles = (p.rows + Tile::kHalo - 1 + Tile::kRows - 1) / Tile::kRows;
+  const int64_t out_row_bytes = p.ld_out * p.element;
   typename Tile::Matrix m{p.in, p.ld_in * p.element, p.rows, p.cols};
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t c0 = 0; c0 < p.cols; c0 += Tile::kCols) {
-      const int64_t first = tile * Tile::kRows - Tile::kHalo;
+      const int64_t first = tile * Tile::kRows - Tile::kHalo, next = c0 + Tile::kCols;
       if (p.cols - c0 <= Tile::kFewColumns) {
-        for (int t = 0; t < Tile::kThreadCount; ++t)
-          Tile::move_few(t, m, p.out, p.ld_out * p.element, tile, c0);
+        if (!beside || c0 == 0)
+          for (int t = 0; t < Tile::kThreadCount; ++t)
+            Tile::move_few(t, m, p.out, out_row_bytes, tile, c0);
         continue;
       }
-      for (int t = 0; t < Tile::kThreadCount; ++t) Tile::load(t, shared, m, first, c0);
+      const bool few = beside && next < p.cols && p.cols - next <= Tile::kFewColumns;
+      for (int t = 0; t < Tile::kThreadCount; ++t) {
+        Tile::load(t, shared, m, first, c0);
+        if (few) Tile::load_few(t, shared, m, p.out, out_row_bytes, tile, next);
+      }
       for (int t = 0; t < Tile::kThreadCount; ++t)
         Tile::gather(t, shared, held[size_t(t)], m, first, c0);
       for (int t = 0; t < Tile::kThreadCount; ++t)
-        Tile::scatter(t, shared, held[size_t(t)], p.out, p.ld_out * p.element, c0);
-      for (int t = 0; t < Tile::kThreadCount; ++t)
-        Tile::store_tile(t, shared, p.out, p.ld_out * p.element, tile, c0, p.rows, p.cols);
+        Tile::scatter(t, shared, held[size_t(t)], p.out, out_row_bytes, c0);
+      for (int t = 0; t < Tile::kThreadCount; ++t) {
+        Tile::store_tile(t, shared, p.out, out_row_bytes, tile, c0, p.rows, p.cols);
+        if (few) Tile::store_few(t, shared, m, p.out, out_row_bytes, tile, next);
+      }
     }
   p.expect_transposed();
 }
@@ -135,7 +144,9 @@ template <class Tile> void funnel_shapes() {
     for (int64_t cols : {int64_t(1), int64_t(20), int64_t(Tile::kCols), int64_t(Tile::kCols + 5),
                          int64_t(Tile::kCols + 20)})
       for (int pad : {0, 1, 3})
-        run_funnel<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e));
+        for (bool beside : {false, true})
+          run_funnel<Tile>(Problem(e, rows, cols, cols + pad, rows + pad, e * (pad % (32 / e)), e),
+                           beside);
 }
 
 template <class Tile> void raw_shapes() {
