@@ -43,21 +43,28 @@ struct StorePart {
   int m0, x, z, end;
 };
 
+// Staging beside the columns of a narrow tile is never written, nor are words that come from there
+// stored: lanes that would read it read the last place that is. `staged`, `full`: constants.
+__device__ __forceinline__ int staged_place(int place, int staged, int full) {
+  return staged < full ? min(place, staged - 1) : place;
+}
+
 // Stores the 16 rows of a staging buffer that this warp has written without TMA: 16 bytes a lane,
 // four rows at once. D's width, pitch and address are multiples of 16 bytes.
 template <Output kOutput>
 __device__ __forceinline__ void store_rows_vector(const WgmmaParams& p, uint32_t base, StorePart at,
-                                                  int warp, int lane) {
+                                                  int staged, int warp, int lane) {
   constexpr int bytes = kOutput == Output::kF32 ? 4 : 2;
   const int first = warp * 16 + (lane >> 3), chunk = lane & 7;
   const int column = at.x + chunk * (16 / bytes);
   char* to = static_cast<char*>(p.d_data) +
              (at.z * p.stride_d + static_cast<int64_t>(at.m0 + first) * p.ld_d + column) * bytes;
+  const int from = staged_place(chunk, staged * bytes / 16, 8);
   uint4 value[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int r = first + 4 * i;
-    value[i] = load_shared_v4(base + r * 128 + ((chunk ^ (r & 7)) << 4));
+    value[i] = load_shared_v4(base + r * 128 + ((from ^ (r & 7)) << 4));
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i, to += 4 * p.ld_d * bytes) {
@@ -67,11 +74,12 @@ __device__ __forceinline__ void store_rows_vector(const WgmmaParams& p, uint32_t
 
 // The same for fp32 at any address and pitch.
 __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t base, StorePart at,
-                                               int warp, int lane) {
+                                               int staged, int warp, int lane) {
   const int rows = p.m - at.m0 - warp * 16;
   const bool column = at.x + lane < at.end;
   float* row = static_cast<float*>(p.d_data) + at.z * p.stride_d +
                static_cast<int64_t>(at.m0 + warp * 16) * p.ld_d + at.x + lane;
+  const int from = staged_place(lane, staged, 32);
   constexpr int kInFlight = 8;
 #pragma unroll
   for (int half = 0; half < 16; half += kInFlight) {
@@ -79,7 +87,7 @@ __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t ba
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
       const int r = warp * 16 + half + i;
-      word[i] = load_shared(base + r * 128 + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4);
+      word[i] = load_shared(base + r * 128 + (((from >> 2) ^ (r & 7)) << 4) + (from & 3) * 4);
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
@@ -92,6 +100,7 @@ __device__ __forceinline__ void store_rows_f32(const WgmmaParams& p, uint32_t ba
 // bytes on the 8-byte grid are stored whole, lane l's from its own four elements and those of lane
 // l - 1; what is left at a row's two ends, up to three elements each, is stored for all 16 rows at
 // once.
+template <int kStaged>
 __device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32_t base,
                                                     StorePart at, int warp, int lane) {
   constexpr int kColumns = 64;
@@ -104,7 +113,7 @@ __device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32
     const int line = warp * 16 + r;
     return base + line * 128 + (((element >> 3) ^ (line & 7)) << 4) + (element & 7) * 2;
   };
-  const bool holds = lane * 4 < kColumns;
+  const bool holds = lane * 4 < kStaged;
   constexpr int kInFlight = 8;
 #pragma unroll 1  // small problems pay for every line of code that is fetched
   for (int part = 0; part < 16; part += kInFlight) {
@@ -148,6 +157,7 @@ __device__ __forceinline__ void store_short_rows_16(const WgmmaParams& p, uint32
 // on the 16-byte grid, each lane's from its own eight elements and its neighbour's, and the ends,
 // up to seven elements each, in pieces of 2, 4 and 8 bytes. (Of 64 columns eight lanes would store:
 // 65 to 500 cubed took 0.6 us longer so.)
+template <int kStaged>
 __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t base, StorePart at,
                                               int lane) {
   constexpr int kRows = 8, kInFlight = 4;
@@ -159,12 +169,13 @@ __device__ __forceinline__ void store_rows_16(const WgmmaParams& p, uint32_t bas
   auto shift_of = [](const uint16_t* row) {
     return static_cast<int>(reinterpret_cast<uintptr_t>(row) >> 1) & 7;
   };
+  const int chunk = staged_place(lane, kStaged / 8, 32);
 #pragma unroll 1  // small problems pay for every line of code that is fetched
   for (int part = 0; part < kRows; part += kInFlight) {
     uint4 loaded[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i)
-      loaded[i] = load_shared_v4(base + (part + i) * 512 + ((lane ^ (part + i)) << 4));
+      loaded[i] = load_shared_v4(base + (part + i) * 512 + ((chunk ^ (part + i)) << 4));
     uint16_t* row = first + part * p.ld_d;
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i, row += p.ld_d) {
@@ -276,7 +287,7 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
         __syncwarp();
         stage(staging, 0, BN);
         __syncwarp();
-        store_short_rows_16(p, staging, part, warp, lane);
+        store_short_rows_16<BN>(p, staging, part, warp, lane);
         return;
       }
     } else if (store == Store::kElements) {
@@ -299,7 +310,7 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
         __syncwarp();
         StorePart eight = part;
         eight.m0 += warp * 16 + half * 8;
-        store_rows_16(p, rows, eight, lane);
+        store_rows_16<(BN + 31) / 32 * 32>(p, rows, eight, lane);
       }
       return;
     }
@@ -330,9 +341,9 @@ __device__ __forceinline__ void store_part(const WgmmaParams& p, Store store,
     // An empty group: the waits above count groups, one a buffer.
     if (store == Store::kBulk && elect_lane()) tma_store_commit();
     if (kOutput != Output::kF32 || store != Store::kElements) {
-      store_rows_vector<kOutput>(p, base, part, warp, lane);
+      store_rows_vector<kOutput>(p, base, part, columns, warp, lane);
     } else {
-      store_rows_f32(p, base, part, warp, lane);
+      store_rows_f32(p, base, part, columns, warp, lane);
     }
   }
 }

@@ -257,7 +257,22 @@ cudaError_t repacking(const WgmmaKernel& kernel, int cluster, WgmmaProblem p,
                               : cudaDeviceSynchronize();  // the workspace goes with this call
 }
 
+// Tiles that fill no whole rows of staging.
+void odd_widths() {
+  using Wide = WgmmaTile<Bf16, Bf16, 128, 96, false, false, 1>;
+  const WgmmaKernel wide = tiled<Wide, Epilogue::kBulk, Epilogue::kElements, Epilogue::kGeneral>();
+  run<Bf16, Bf16>({"bf16 128x96", 200, 200, 96, false, false, 0, 1, 0, 200}, with(wide, 1));
+  run<Bf16, Bf16>({"bf16 128x96, ragged", 200, 197, 96, false, false, 0, 1, 0, 197}, with(wide, 1));
+  run<Bf16, Bf16>({"bf16 128x96, beta", 200, 200, 96, false, false, 0, 1, 1, 200}, with(wide, 1));
+  using Narrow = WgmmaTile<Bf16, Bf16, 64, 48, false, false, 1>;
+  const WgmmaKernel narrow = tiled<Narrow, Epilogue::kElements, Epilogue::kGeneral>();
+  run<Bf16, Bf16>({"bf16 64x48, ragged", 70, 91, 96, false, false, 0, 1, 0, 91}, with(narrow, 1));
+  run<Bf16, float>({"bf16 64x48, fp32 out", 70, 91, 96, false, false, 0, 1, 0, 91},
+                   with(narrow, 1));
+}
+
 void bf16() {
+  odd_widths();
   using Small = WgmmaTile<Bf16, Bf16, 64, 64, false, false, 2>;
   const WgmmaKernel small =
       tiled<Small, Epilogue::kBulk, Epilogue::kElements, Epilogue::kPlainSum>();
