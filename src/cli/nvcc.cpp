@@ -155,8 +155,10 @@ std::vector<std::string> spell_out_architecture(std::vector<std::string> flags) 
     if (names(flag, "-code", "--gpu-code")) return flags;
   for (std::string& flag : flags) {
     if (!names(flag, "-arch=", "--gpu-architecture=")) continue;
-    const std::string name = flag.substr(flag.find('_') + 1);
-    if (name.empty() || (name.back() != 'a' && name.back() != 'f')) continue;
+    const std::string target = flag.substr(flag.find('=') + 1);  // lto_...: nvcc's own to refuse
+    if (!names(target, "sm_", "compute_")) continue;
+    const std::string name = target.substr(target.find('_') + 1);
+    if (name.back() != 'a' && name.back() != 'f') continue;
     flag = "-arch=compute_" + name;
     flags.push_back("-code=compute_" + name);
     break;

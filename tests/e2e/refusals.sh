@@ -53,6 +53,10 @@ echo '#ifndef VALUE
 expect 0 '' "$tilewright" run good.cu --nvcc '-O2 -DVALUE=7' --timeout 100
 [[ $(cat out.txt) == "7 0" ]] || { echo "FAIL: flags: $(cat out.txt)"; failures=$((failures + 1)); }
 
+# Of -arch=sm_90a nvcc is asked for that PTX alone; what it cannot link is left as it is.
+expect 0 '' "$tilewright" run good.cu --nvcc -arch=sm_90a
+expect 2 'lto_90' "$tilewright" run good.cu --nvcc -arch=lto_90a
+
 # Sources.
 files_before=$(find cache -type f | wc -l)
 echo '__global__ void k( { }' >bad.cu
