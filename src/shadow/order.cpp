@@ -231,6 +231,7 @@ void Order::strong_write(CtaOrder& c, uint32_t thread, uint64_t object, bool rel
 void Order::release(Released& to, uint32_t cta, const View* past, const Clock& mark, bool wide) {
   static const Clock nothing;
   const Clock& known = past != nullptr ? past->released : nothing;
+  to.state = ++states_;
   Released::Own& own = to.own[cta];
   own.past.join(known);
   own.mark.join(mark);
@@ -281,7 +282,11 @@ void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acqu
   readers.push_back({c.now(thread), wide});
   const Released& from = objects_[o].released;
   if (from.own.empty()) return;
+  if (!acquires && !c.pending_.empty())
+    for (const CtaOrder::Pending& p : c.pending_[thread])
+      if (p.state == from.state && p.read_wide == wide) return;  // a poll that sees nothing new
   CtaOrder::Pending seen;
+  seen.state = from.state;
   seen.read_wide = wide;
   if (wide) seen.wide = from.wide;
   if (from.narrow || !wide || !acquires) {
@@ -303,10 +308,6 @@ void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acqu
   }
   if (c.pending_.empty()) c.pending_.resize((c.threads_ + 31) / 32 * 32);
   auto& pending = c.pending_[thread];
-  for (const CtaOrder::Pending& p : pending)
-    if (p.read_wide == wide && p.wide.same(seen.wide) && p.own_past.same(seen.own_past) &&
-        p.own_mark.same(seen.own_mark))
-      return;
   if (pending.size() < kPending) {
     pending.push_back(std::move(seen));
     return;
@@ -315,6 +316,7 @@ void Order::strong_read(CtaOrder& c, uint32_t thread, uint64_t object, bool acqu
     if (p.read_wide != wide) continue;
     p.wide = joined(p.wide, seen.wide);
     if (p.held.empty()) p.held = seen.held;
+    p.state = seen.state;
     p.own_past.join(seen.own_past);
     p.own_mark.join(seen.own_mark);
     return;

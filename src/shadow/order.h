@@ -93,7 +93,8 @@ class CtaOrder {
   // and a narrower one.
   struct Pending {
     Clock wide, own_past, own_mark;
-    Clock held;  // of what the thread knew: all is in `wide`; or empty
+    Clock held;      // of what the thread knew: all is in `wide`; or empty
+    uint64_t state;  // Released::state
     bool read_wide;
   };
   struct Meeting {
@@ -193,6 +194,7 @@ class Order {
     std::array<Clock, 4> holds;
     uint32_t next = 0;               // of `holds`
     uint32_t line = 0, version = 0;  // of `wide`
+    uint64_t state = 0;              // another number after each release, whatever the object
     bool knows_all(const Clock& c) const {
       for (const Clock& h : holds)
         if (h.same(c)) return true;
@@ -221,7 +223,8 @@ class Order {
     Clock a, b, result;
   };
   std::array<Join, 256> joins_;
-  uint32_t lines_ = 0;  // of clocks
+  uint32_t lines_ = 0;   // of clocks
+  uint64_t states_ = 0;  // of what objects hold
   void tick() { generation_ += generation_ != kLastGeneration; }
   uint32_t generation_ = 2;
   std::vector<bool> retired_;
