@@ -66,7 +66,9 @@ TEST(StridedLines, NeverCallsSharedBytesApart) {
     const StridedLines a = lines(), b = lines();
     const bool truth = really_share(a, b), said = share_bytes(a, b);
     ASSERT_EQ(said, share_bytes(b, a));
-    if (truth) ASSERT_TRUE(said) << i;
+    if (truth) {
+      ASSERT_TRUE(said) << i;
+    }
     // Single matrices of one pitch: exactly.
     if (a.batches == 1 && b.batches == 1 && a.lines > 1 && b.lines > 1 && a.pitch == b.pitch &&
         std::llabs(int64_t(a.address) - int64_t(b.address)) < a.pitch) {
