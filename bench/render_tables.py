@@ -417,6 +417,13 @@ def checkers_table(_, data):
     return rows
 
 
+def planted_gemm_table(_, data):
+    rows = ["| step | planted | found by | the step as it is |", "|---|---|---|---|"]
+    for r in data["rows"]:
+        rows.append(f"| {r['step']} | {r['planted']} | {', '.join(r['found_by']) or 'none'} | {r['twin'] if isinstance(r['twin'], str) else '; '.join(r['twin'])} |")
+    return rows
+
+
 def lanes_rates(data, rows):
     """The least of the rows' rates and the middle one, for each instruction set."""
     cells = []
@@ -455,7 +462,7 @@ def lanes_below_table(_, data):
 
 
 KINDS = {"lanes": lanes_table, "lanes_below": lanes_below_table, "checkers": checkers_table, "slowdown": slowdown_table, "ncu": ncu_table, "prediction": prediction_table, "gemm": gemm_table, "gemm_goals": gemm_goals_table, "gemm_tiles": gemm_tiles_table, "gemm_steps": gemm_steps_table, "transpose": transpose_table, "transpose_summary": transpose_summary_table, "permute": permute_table, "inplace": inplace_table, "ceilings": ceilings_table,
-         "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table}
+         "cpu": cpu_table, "ladder": ladder_table, "overhead": overhead_table, "gemm_reasons": gemm_reasons_table, "planted_gemm": planted_gemm_table}
 
 
 def render(text):
