@@ -198,7 +198,8 @@ class Emitter {
         if (cut) push(observe_end_handler(), ir.site);
         if (!observes(kObserveSync)) break;
         if (builtin == Builtin::cluster_wait) push(observe_cluster_wait_handler(true), ir.site);
-        if (builtin == Builtin::wgmma_wait) push(observe_wgmma_handler(true), ir.site);
+        if (builtin == Builtin::wgmma_wait)
+          push(observe_wgmma_handler(true), ir.site).imm = ir.offset;
         if (builtin == Builtin::mbarrier_wait && ir.destinations > 0) {
           op.run = observe_mbarrier_handler(MbarrierAction::passed);
           op.extra = nullptr;
@@ -407,7 +408,7 @@ class Emitter {
 
   // Where copies are asynchronous, or other CTAs reach it, the observer sees all of shared memory.
   bool all_of_shared(AccessSpace space) const {
-    return (p_.async_copies || p_.cluster_ctas() > 1) && space == AccessSpace::shared;
+    return (p_.async_shared || p_.cluster_ctas() > 1) && space == AccessSpace::shared;
   }
 
   // `op` is about to be pushed.
@@ -537,8 +538,10 @@ class Emitter {
     observe.extra = nullptr;
     switch (static_cast<Builtin>(ir.builtin)) {
       case Builtin::barrier_sync:
-      case Builtin::barrier_red: observe.run = observe_barrier_handler(true); break;
-      case Builtin::barrier_arrive: observe.run = observe_barrier_handler(false); break;
+      case Builtin::barrier_red:
+      case Builtin::barrier_arrive:
+        observe.run = observe_barrier_handler(ir.builtin != int32_t(Builtin::barrier_arrive));
+        break;
       case Builtin::cluster_arrive:
         observe.run = observe_cluster_arrive_handler();
         observe.d = ir.mods[isa::Field::ordering] != isa::kRelaxed;
@@ -569,20 +572,13 @@ class Emitter {
         break;
       }
       case Builtin::mbarrier_init:
-        observe.run = observe_mbarrier_handler(MbarrierAction::init);
-        break;
       case Builtin::mbarrier_inval:
-        observe.run = observe_mbarrier_handler(MbarrierAction::invalidate);
-        break;
       case Builtin::mbarrier_arrive:
       case Builtin::mbarrier_arrive_drop:
-        observe.run =
-            observe_mbarrier_handler(ir.async ? MbarrierAction::copies : MbarrierAction::arrive);
-        break;
       case Builtin::mbarrier_expect_tx:
       case Builtin::mbarrier_complete_tx:
         observe.run =
-            observe_mbarrier_handler(ir.async ? MbarrierAction::bulk : MbarrierAction::transaction);
+            observe_mbarrier_handler(action_of(static_cast<Builtin>(ir.builtin), ir.async));
         break;
       case Builtin::warp_sync: observe.run = observe_warp_sync_handler(); break;
       case Builtin::fence:

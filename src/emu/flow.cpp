@@ -121,6 +121,9 @@ Effect effect_of(const Ir& ir) {
     case Builtin::mbarrier_pending:
     case Builtin::async_commit:
     case Builtin::async_wait:
+    case Builtin::bulk_commit:
+    case Builtin::bulk_wait:
+    case Builtin::proxy_fence:
     case Builtin::nanosleep:
     case Builtin::fence:
     case Builtin::clock32:

@@ -143,7 +143,7 @@ Status Lowering::async_copy(Instance& f, const ptx::Instruction& in, bool sixtee
     for (uint8_t w = 0; w < words; ++w) store.s[store.sources++] = reg(value[w]);
     return Unit{};
   };
-  d_.program->async_copies = true;
+  d_.program->async_shared = true;
   if (guard_ != kNoReg) return guarded(in, make);
   return make();
 }

@@ -70,12 +70,12 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
     if (!p.ok()) return p.error();
     place = *p;
   }
+  d_.program->async_shared = true;
   if (load) {
     const size_t at = 2 + !tensor;
     Result<Source> b = shared_operand(f, in, in.operands[at]);
     if (!b.ok()) return b.error();
     barrier = *b;
-    d_.program->async_copies = true;
     if (multicast) {
       Result<Source> m = source(f, in, in.operands[at + 1], 2, Type::u16);
       if (!m.ok()) return m.error();
@@ -123,6 +123,32 @@ Status Lowering::bulk_copy(Instance& f, const ptx::Instruction& in, const isa::M
       });
       if (!s.ok()) return s;
     }
+    return Unit{};
+  };
+  return guard_ != kNoReg ? guarded(in, make) : make();
+}
+
+// cp.async.bulk.commit_group, wait_group{.read}: what they say to `check`.
+Status Lowering::bulk_group(const ptx::Instruction& in, bool waits) {
+  if (Status s = nothing_to_order(in, waits); !s.ok()) return s;
+  return event(in, waits ? Builtin::bulk_wait : Builtin::bulk_commit,
+               waits ? in.operands[0].bits : 0);
+}
+
+// fence.proxy.*: accesses happen one after the other. `check` is told of those between generic and
+// asynchronous accesses of shared memory.
+Status Lowering::proxy_fence(const ptx::Instruction& in, const isa::Match& match) {
+  if (Status s = builtin(in, Builtin::fence, {}, match.mods); !s.ok()) return s;
+  const bool elsewhere = match.mods[Field::space] == isa::kGlobal;
+  if (match.mods[Field::operation] != isa::kProxyAsync || elsewhere) return Unit{};
+  return event(in, Builtin::proxy_fence, 0);
+}
+
+// An event for the Observer, if there is one.
+Status Lowering::event(const ptx::Instruction& in, Builtin which, uint64_t keep) {
+  if (d_.options.observed == 0) return Unit{};
+  auto make = [&]() -> Status {
+    append_async(which, keep);
     return Unit{};
   };
   return guard_ != kNoReg ? guarded(in, make) : make();

@@ -188,7 +188,7 @@ Status Lowering::async_store(Instance& f, const ptx::Instruction& in, const isa:
                    .with(Field::operation, match.mods[Field::operation]);
   if (reduces) plain.mods = plain.mods.with(Field::scope, isa::kScopeCluster);
   const uint32_t elements = match.mods[Field::vec] ? match.mods[Field::vec] : 1;
-  d_.program->async_copies = true;
+  d_.program->async_shared = true;
   auto make = [&]() -> Status {
     const size_t begin = d_.code.size();
     Status s = reduces ? atomic(f, access, plain, false) : store(f, access, plain);

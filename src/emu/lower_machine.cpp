@@ -59,8 +59,8 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
       return builtin(in, Builtin::warp_sync, {*s});
     }
     case Machine::membar:
-    case Machine::fence:
-    case Machine::fence_proxy: return builtin(in, Builtin::fence, {}, match.mods);
+    case Machine::fence: return builtin(in, Builtin::fence, {}, match.mods);
+    case Machine::fence_proxy: return proxy_fence(in, match);
     case Machine::bar_arrive:
     case Machine::barrier_arrive: return barrier_arrive(f, in);
     case Machine::bar_red:
@@ -169,9 +169,9 @@ Status Lowering::machine_instruction(Instance& f, const ptx::Instruction& in,
     case Machine::wgmma_bit: return warpgroup_multiply(f, in, match, machine);
     case Machine::wgmma_commit:
     case Machine::wgmma_wait: return warpgroup_group(in, machine == Machine::wgmma_wait);
-    case Machine::wgmma_fence:
-    case Machine::bulk_commit: return nothing_to_order(in, false);
-    case Machine::bulk_wait: return nothing_to_order(in, true);
+    case Machine::wgmma_fence: return nothing_to_order(in, false);
+    case Machine::bulk_commit:
+    case Machine::bulk_wait: return bulk_group(in, machine == Machine::bulk_wait);
     case Machine::bulk_load:
     case Machine::bulk_store:
     case Machine::bulk_tensor_load:

@@ -123,6 +123,7 @@ struct Lowering::SharedFactor {
 // trans-b}}
 Status Lowering::warpgroup_multiply(Instance& f, const ptx::Instruction& in,
                                     const isa::Match& match, Machine machine) {
+  d_.program->async_shared = true;
   const Factors factors = factors_of(machine);
   const bool halves = factors.geometry == isa::kM16N8K16;
   const std::array<uint32_t, 3>& block = d_.options.block_shape;

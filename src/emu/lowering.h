@@ -259,6 +259,9 @@ class Lowering {
                  const std::vector<Source>& sources, const std::vector<uint32_t>& destinations);
   Status async_copy(Instance& f, const ptx::Instruction& in, bool sixteen_only);
   Status async_group(const ptx::Instruction& in, Machine machine);
+  Status bulk_group(const ptx::Instruction& in, bool waits);
+  Status proxy_fence(const ptx::Instruction& in, const isa::Match& match);
+  Status event(const ptx::Instruction& in, Builtin which, uint64_t keep);
   void append_async(Builtin which, uint64_t keep);
   Status async_arrive(Instance& f, const ptx::Instruction& in, const isa::Match& match);
   // Functions that the CUDA device runtime provides: vprintf, __assertfail, malloc, free.

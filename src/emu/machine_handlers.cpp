@@ -340,7 +340,10 @@ Handler builtin_handler(Builtin builtin, bool, bool uniform) {
     case Builtin::mbarrier_pending: return mbarrier_handler(builtin);
     case Builtin::bulk_copy: return bulk_handler();
     case Builtin::async_commit:
-    case Builtin::async_wait: return observe_async_handler(builtin == Builtin::async_wait);
+    case Builtin::async_wait:
+    case Builtin::bulk_commit:
+    case Builtin::bulk_wait:
+    case Builtin::proxy_fence: return observe_async_handler(builtin);
     case Builtin::call_printf:
     case Builtin::call_assertfail:
     case Builtin::call_malloc:

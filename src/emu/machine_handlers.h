@@ -37,9 +37,12 @@ enum class Builtin : uint8_t {
   mbarrier_pending,
   wgmma_commit,
   wgmma_wait,    // imm = groups that need not be complete
-  async_commit,  // events for the Observer, in observed programs only
   bulk_copy,     // BulkOperands (bulk.h)
+  async_commit,  // this and the next four: events for the Observer, in observed programs only
   async_wait,    // imm = groups that need not be complete
+  bulk_commit,
+  bulk_wait,  // as async_wait
+  proxy_fence,
   nanosleep,
   call_printf,
   call_assertfail,

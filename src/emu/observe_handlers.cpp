@@ -130,7 +130,7 @@ template <bool kWaits> const Op* observe_wgmma(TW_HANDLER_ARGS) {
   leave_vector_code();
   Observer& observer = *warp->cta->observer;
   if constexpr (kWaits)
-    observer.wgmma_wait(*warp->cta, *warp, warp->active);
+    observer.wgmma_wait(*warp->cta, *warp, warp->active, uint32_t(op->imm));
   else
     observer.wgmma_commit(*warp->cta, *warp, warp->active);
   TW_NEXT;
@@ -220,13 +220,18 @@ const Op* observe_row(TW_HANDLER_ARGS) {
   TW_NEXT;
 }
 
-template <bool kWaits> const Op* observe_async(TW_HANDLER_ARGS) {
+template <Builtin kEvent> const Op* observe_async(TW_HANDLER_ARGS) {
   leave_vector_code();
   Observer& observer = *warp->cta->observer;
-  if constexpr (kWaits)
-    observer.async_wait(*warp->cta, *warp, warp->active, uint32_t(op->imm));
-  else
-    observer.async_commit(*warp->cta, *warp, warp->active);
+  Cta& cta = *warp->cta;
+  const uint32_t keep = uint32_t(op->imm);
+  switch (kEvent) {
+    case Builtin::async_commit: observer.async_commit(cta, *warp, warp->active); break;
+    case Builtin::async_wait: observer.async_wait(cta, *warp, warp->active, keep); break;
+    case Builtin::bulk_commit: observer.bulk_commit(cta, *warp, warp->active); break;
+    case Builtin::bulk_wait: observer.bulk_wait(cta, *warp, warp->active, keep); break;
+    default: observer.proxy_fence(cta, *warp, warp->active); break;
+  }
   TW_NEXT;
 }
 
@@ -274,6 +279,16 @@ Handler observe_wgmma_handler(bool waits) {
 Handler observe_warp_sync_handler() { return observe_members<true>; }
 Handler observe_converge_handler() { return observe_members<false>; }
 Handler observe_shuffle_handler() { return observe_shuffle; }
+MbarrierAction action_of(Builtin builtin, bool async) {
+  switch (builtin) {
+    case Builtin::mbarrier_init: return MbarrierAction::init;
+    case Builtin::mbarrier_inval: return MbarrierAction::invalidate;
+    case Builtin::mbarrier_arrive:
+    case Builtin::mbarrier_arrive_drop:
+      return async ? MbarrierAction::copies : MbarrierAction::arrive;
+    default: return async ? MbarrierAction::bulk : MbarrierAction::transaction;
+  }
+}
 Handler observe_mbarrier_handler(MbarrierAction action) {
   switch (action) {
     case MbarrierAction::init: return observe_mbarrier<MbarrierAction::init>;
@@ -290,8 +305,14 @@ Handler observe_exit_handler(bool guarded) {
   return guarded ? observe_exit<true> : observe_exit<false>;
 }
 Handler observe_row_handler() { return observe_row; }
-Handler observe_async_handler(bool waits) {
-  return waits ? observe_async<true> : observe_async<false>;
+Handler observe_async_handler(Builtin event) {
+  switch (event) {
+    case Builtin::async_commit: return observe_async<Builtin::async_commit>;
+    case Builtin::async_wait: return observe_async<Builtin::async_wait>;
+    case Builtin::bulk_commit: return observe_async<Builtin::bulk_commit>;
+    case Builtin::bulk_wait: return observe_async<Builtin::bulk_wait>;
+    default: return observe_async<Builtin::proxy_fence>;
+  }
 }
 Handler count_block_handler() { return count_block; }
 

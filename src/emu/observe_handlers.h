@@ -2,6 +2,7 @@
 // see. Portable code, compiled once.
 #pragma once
 
+#include "emu/machine_handlers.h"
 #include "emu/observer.h"
 #include "emu/op.h"
 
@@ -27,16 +28,16 @@ Handler observe_end_handler();
 Handler observe_barrier_handler(bool waits);  // a = barrier number, b = thread count
 Handler observe_cluster_arrive_handler();     // d = 1: releases
 Handler observe_cluster_wait_handler(bool passed);
-Handler observe_wgmma_handler(bool waits);
-Handler observe_warp_sync_handler();  // a = member mask
-Handler observe_converge_handler();   // a = member mask
-Handler observe_shuffle_handler();    // a = member mask, extra = MachineOperands*
+Handler observe_wgmma_handler(bool waits);              // imm, after a wait: groups that it left
+Handler observe_warp_sync_handler();                    // a = member mask
+Handler observe_converge_handler();                     // a = member mask
+Handler observe_shuffle_handler();                      // a = member mask, extra = MachineOperands*
+MbarrierAction action_of(Builtin builtin, bool async);  // of mbarrier_init to _complete_tx
 Handler observe_mbarrier_handler(MbarrierAction action);  // a = offset slot, imm; d = predicate
 Handler observe_fence_handler();                          // d = ordering, e = scope
 Handler observe_exit_handler(bool guarded);               // a = guard, kNegated
 Handler observe_row_handler();                            // a = address slot, extra = AccessRow*
-Handler observe_async_handler(
-    bool waits);                // cp.async: commits a group, or waits (imm: all but the last)
-Handler count_block_handler();  // imm = block
+Handler observe_async_handler(Builtin event);             // async_commit to proxy_fence
+Handler count_block_handler();                            // imm = block
 
 }  // namespace tw::emu

@@ -154,9 +154,9 @@ class Observer {
   // Lanes arrive at the barrier of their cluster; `release`: and hand over what they have done.
   virtual void cluster_arrive(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/,
                               bool /*release*/) {}
-  // A warp closes a group of wgmma; has waited for groups of its warpgroup.
+  // A warp closes a group of wgmma; has waited for all groups of its warpgroup but the last `keep`.
   virtual void wgmma_commit(Cta&, Warp&, uint32_t /*lanes*/) {}
-  virtual void wgmma_wait(Cta&, Warp&, uint32_t /*lanes*/) {}
+  virtual void wgmma_wait(Cta&, Warp&, uint32_t /*lanes*/, uint32_t /*keep*/) {}
   // All have, and go on. Comes after the arrival that completes it.
   virtual void cluster_complete(Cluster&) {}
   // Lanes reach the wait for it; `passed`: have passed it.
@@ -183,6 +183,11 @@ class Observer {
   // all of their groups but the last `keep`.
   virtual void async_commit(Cta&, Warp&, uint32_t /*lanes*/) {}
   virtual void async_wait(Cta&, Warp&, uint32_t /*lanes*/, uint32_t /*keep*/) {}
+  // The same of bulk copies from shared to global memory; the wait is for them to have read.
+  virtual void bulk_commit(Cta&, Warp&, uint32_t /*lanes*/) {}
+  virtual void bulk_wait(Cta&, Warp&, uint32_t /*lanes*/, uint32_t /*keep*/) {}
+  // fence.proxy.async, of shared memory or all.
+  virtual void proxy_fence(Cta&, Warp&, uint32_t /*lanes*/) {}
   virtual void exit(Cta&, Warp&, uint32_t /*site*/, uint32_t /*lanes*/) {}
 
   // `address`: of the 32 lanes, to which each member adds its offset; regular over each half-warp

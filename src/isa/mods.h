@@ -88,6 +88,7 @@ enum Part : uint8_t { kPartNone, kHiPart, kLoPart, kWide };
 enum SpaceMod : uint8_t { kGeneric, kGlobal, kShared, kLocal, kConst, kParam, kSharedCluster };
 enum Ordering : uint8_t { kWeak, kVolatile, kRelaxed, kAcquire, kRelease, kAcqRel, kSc };
 enum Scope : uint8_t { kScopeNone, kScopeCta, kScopeCluster, kScopeGpu, kScopeSys };
+enum ProxyKind : uint8_t { kProxyNone, kProxyAlias, kProxyAsync };  // in Field::operation
 enum Operation : uint8_t {
   kOpNone,
   kOpAdd,

@@ -46,6 +46,11 @@ constexpr FindingKind kKinds[] = {
      "nothing "
      "orders the two.",
      "Put __syncthreads() between the two accesses, or __syncwarp() if both are of one warp."},
+    {"proxy-fence", "racecheck", "Missing fence of the asynchronous proxy",
+     "A product of wgmma or a bulk copy reads shared memory that a thread has written, without a "
+     "fence.proxy.async between the two: it may read what was there before.",
+     "Put fence.proxy.async.shared::cta behind the write, before the barrier that lets the other "
+     "go on."},
     {"race-global", "racecheck", "Race on global memory",
      "Two threads, kernels or calls access the same bytes of global memory, at least one of them "
      "writing, and nothing orders the two.",

@@ -175,6 +175,7 @@ uint32_t CheckSession::resolved_access(Resolved& r) {
     racecheck(r);
     const bool copy = r.a.site.async && r.a.site.kind == emu::AccessKind::write;
     if (r.space == AccessSpace::shared && (copy || r.owner->copies.any())) async_access(r);
+    if (r.space == AccessSpace::shared && r.a.cta.program.async_shared) async_reads(r);
     if (r.owner != r.cta) note_remote(r);
   }
   if (options_.tools & kInitcheck) initcheck(r);

@@ -219,10 +219,10 @@ class CheckSession::Bound final : public emu::Observer {
     enter().cluster_wait(cta, warp, site, lanes, passed);
   }
   void wgmma_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
-    enter().wgmma_group(cta, warp, lanes, false);
+    enter().wgmma_commit(cta, warp, lanes);
   }
-  void wgmma_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
-    enter().wgmma_group(cta, warp, lanes, true);
+  void wgmma_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) override {
+    enter().wgmma_wait(cta, warp, lanes, keep);
   }
   void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
     enter().async_commit(cta, warp, lanes);
@@ -233,6 +233,15 @@ class CheckSession::Bound final : public emu::Observer {
   }
   void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) override {
     enter().async_wait(cta, warp, lanes, keep);
+  }
+  void bulk_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
+    enter().bulk_commit(cta, warp, lanes);
+  }
+  void bulk_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) override {
+    enter().bulk_wait(cta, warp, lanes, keep);
+  }
+  void proxy_fence(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) override {
+    enter().proxy_fence(cta, warp, lanes);
   }
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes) override {
     enter().exit(cta, warp, site, lanes);
@@ -411,10 +420,13 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   }
   s->waiting.assign(cta.warps.size(), {});
   s->cluster_owed.assign(cta.warps.size(), 0);
-  if (cta.program.async_copies)
+  s->initialised.clear();
+  if (cta.program.async_shared) {
     s->copies.reset(cta.shared_bytes, cta.threads * cta.cluster.size());
-  else if (s->copies.any())
+    s->reads.reset(cta.shared_bytes, cta.threads);
+  } else if (s->copies.any()) {
     s->copies.clear();
+  }
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
 }

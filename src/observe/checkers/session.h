@@ -32,6 +32,7 @@
 #include "observe/checkers/shared_arrays.h"
 #include "report/finding.h"
 #include "shadow/async_copies.h"
+#include "shadow/async_reads.h"
 #include "shadow/races.h"
 #include "shadow/streams.h"
 
@@ -135,12 +136,16 @@ class CheckSession final : public emu::ObserverSource {
   void cluster_complete(emu::Cluster& cluster);
   void cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool passed);
   void out_of_turn(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes, bool waits);
-  void wgmma_group(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, bool waits);
+  void wgmma_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
+  void wgmma_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep);
   void fence(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint8_t ordering, uint8_t scope,
              uint32_t lanes);
   void invalid_free(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lane, uint64_t address);
   void async_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
   void async_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep);
+  void bulk_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
+  void bulk_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep);
+  void proxy_fence(emu::Cta& cta, emu::Warp& warp, uint32_t lanes);
   void exit(emu::Cta& cta, emu::Warp& warp, uint32_t site, uint32_t lanes);
 
   // Which bytes of some memory have been written.
@@ -208,6 +213,12 @@ class CheckSession final : public emu::ObserverSource {
     uint32_t phase = 0;    // of the cluster's barrier, at which its lanes arrive next
     bool arrival = false;  // at an mbarrier
   };
+  // When and where, and which threads of the cluster are known to come after.
+  struct InitialisedMbarrier {
+    shadow::Moment at;
+    uint32_t site = 0;
+    std::vector<bool> known;
+  };
   struct CtaState {
     shadow::Races::Shared shared;
     // In a cluster of several CTAs; shared memory then has lines, as global memory does.
@@ -219,6 +230,8 @@ class CheckSession final : public emu::ObserverSource {
     std::unordered_map<uint64_t, CarriedUnwritten> carried;  // by warp and Program::copied
     shadow::PassedReads passed;
     shadow::AsyncCopies copies;
+    shadow::AsyncReads reads;
+    std::unordered_map<uint32_t, InitialisedMbarrier> initialised;  // by offset
     Written shared_written, local_written;  // the view of shared memory is shared.filter.written
     std::vector<Waiting> waiting;           // by warp (one at a time is what matters)
     std::vector<uint32_t> cluster_owed;     // by warp: lanes that have yet to wait for the cluster
@@ -312,6 +325,9 @@ class CheckSession final : public emu::ObserverSource {
   void memcheck_lane(const emu::Access& a, emu::AccessSpace space, uint32_t lane, uint64_t address);
   void racecheck(Resolved& r);
   void async_access(const Resolved& r);
+  void async_reads(const Resolved& r);
+  void mbarrier_order(emu::Cta& cta, emu::Warp& warp, uint32_t site, emu::MbarrierAction action,
+                      uint32_t lanes, uint32_t object, CtaState& owner);
   void initcheck(Resolved& r);
   void load_copies(const Resolved& r, const shadow::WrittenView& written, uint64_t base);
   void store_copies(const Resolved& r, shadow::WrittenView* local, uint64_t base);

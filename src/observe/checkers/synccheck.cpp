@@ -258,7 +258,6 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
   const bool copies = action == emu::MbarrierAction::copies,
              bulk = action == emu::MbarrierAction::bulk;
   const bool arrive = copies || bulk || action == emu::MbarrierAction::arrive;
-  if (!arrive && action != emu::MbarrierAction::passed) return;
   CtaState& s = state(cta);
   emu::Cluster& cluster = cta.cluster;
   const auto rank_of = [&](uint32_t address) { return emu::rank_in(address, cta.rank); };
@@ -280,7 +279,8 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
       else
         owner->copies.tie(thread, at);
     }
-  if (s.cluster == nullptr) races_.settle(s.shared);
+  const bool orders = arrive || action == emu::MbarrierAction::passed;
+  if (s.cluster == nullptr && orders) races_.settle(s.shared);
   shadow::CtaOrder& order = s.shared.order;
   // Lanes by object; nearly always one.
   for (uint32_t left = lanes; left != 0;) {
@@ -291,6 +291,8 @@ void CheckSession::mbarrier(emu::Cta& cta, emu::Warp& warp, uint32_t site,
     left &= ~same;
     CtaState* const owner = owner_of(object);
     if (owner == nullptr) continue;
+    mbarrier_order(cta, warp, site, action, same, object & emu::kOwnMask, *owner);
+    if (!orders) continue;
     if (!arrive) owner->copies.passed(object & emu::kOwnMask);
     if (s.cluster != nullptr) {
       const uint64_t key = uint64_t(rank_of(object)) << 32 | (object & emu::kOwnMask);
@@ -377,18 +379,6 @@ void CheckSession::cluster_wait(emu::Cta& cta, emu::Warp& warp, uint32_t site, u
     races_.settle(s.shared);
     s.shared.order.mbarrier_passed(kOwnCluster, warp.index, lanes);
   }
-}
-
-// A group is complete when the whole warpgroup has done its part.
-void CheckSession::wgmma_group(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, bool waits) {
-  if (!(options_.tools & kRacecheck)) return;
-  CtaState& s = state(cta);
-  if (s.cluster == nullptr) races_.settle(s.shared);
-  const uint32_t group = ~(warp.index / 4);  // no offset of an mbarrier
-  if (waits)
-    s.shared.order.mbarrier_passed(group, warp.index, lanes);
-  else
-    s.shared.order.mbarrier_arrive(group, warp.index, lanes);
 }
 
 void CheckSession::fence(emu::Cta& cta, emu::Warp& warp, uint32_t, uint8_t, uint8_t scope,
