@@ -418,9 +418,15 @@ def checkers_table(_, data):
 
 
 def planted_gemm_table(_, data):
-    rows = ["| step | planted | found by | the step as it is |", "|---|---|---|---|"]
+    """A row a bug; both sides' twins are silent, or it says what they say."""
+    rows = ["| step | planted | compute-sanitizer | tilewright check |", "|---|---|---|---|"]
     for r in data["rows"]:
-        rows.append(f"| {r['step']} | {r['planted']} | {', '.join(r['found_by']) or 'none'} | {r['twin'] if isinstance(r['twin'], str) else '; '.join(r['twin'])} |")
+        theirs = r.get("sanitizer")
+        found = [tool for tool, text in (theirs or {}).items() if text.startswith("found")]
+        hangs = theirs and any(text == "timeout" for text in theirs.values())
+        loud = [f"{tool} on the step as it is: {text}" for tool, text in r.get("sanitizer_twin", {}).items() if text != "silent"]
+        rows.append(f"| {r['step']} | {r['planted']} | {'not run' if theirs is None else ', '.join(found) or ('hangs' if hangs else 'nothing')}{'; ' + '; '.join(loud) if loud else ''} | "
+                    f"{', '.join(r.get('check', [])) or ('nothing' if 'check' in r else 'not run')}{'; on the step as it is: ' + ', '.join(r['check_twin']) if r.get('check_twin') else ''} |")
     return rows
 
 

@@ -32,7 +32,8 @@ void CheckSession::async_reads(const Resolved& r) {
               "write after read: {} bytes that {} may still be reading: {} waited for it",
               site.async ? "a copy to" : "a write to",
               found.product ? "a product of wgmma" : "a bulk copy to global memory",
-              found.product ? "no warp of its warpgroup has" : "the thread that started it has not");
+              found.product ? "no warp of its warpgroup has"
+                            : "the thread that started it has not");
           f.advice =
               found.product
                   ? "wait for the product's group first (wgmma.wait_group), in every warp of the "
