@@ -231,6 +231,7 @@ class Emitter {
       s.log.write = write;
     };
     fill(bulk->shared, AccessSpace::shared, !store, 16);
+    bulk->shared.bulk_group = store;
     fill(bulk->source, AccessSpace::shared, false, 16);
     for (uint32_t i = 0; i < 5; ++i) fill(bulk->global[i], AccessSpace::global, store, 1u << i);
     return bulk;

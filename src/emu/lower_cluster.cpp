@@ -193,8 +193,11 @@ Status Lowering::async_store(Instance& f, const ptx::Instruction& in, const isa:
     const size_t begin = d_.code.size();
     Status s = reduces ? atomic(f, access, plain, false) : store(f, access, plain);
     if (!s.ok()) return s;
-    for (size_t i = begin; i < d_.code.size() && !reduces; ++i)
-      if (d_.code[i].kind == IrKind::store) d_.code[i].async = d_.code[i].bulk = true;
+    for (size_t i = begin; i < d_.code.size(); ++i) {
+      Ir& ir = d_.code[i];
+      if (ir.kind == IrKind::store) ir.async = ir.bulk = true;
+      if (ir.kind == IrKind::machine && ir.builtin == int32_t(Builtin::atomic)) ir.bulk = true;
+    }
     complete_transaction(*barrier, constant(elements * ptx::type_bytes(match.type)));
     return Unit{};
   };

@@ -75,7 +75,8 @@ struct AccessSite {
   // Not counted as an access of the instruction: of cp.async the write, which is done when its
   // thread has waited, and the reads of single bytes but the first; of bulk copies and wgmma all.
   bool async = false;
-  bool bulk = false;  // of a bulk copy, piece by piece
+  bool bulk = false;        // of a bulk copy, piece by piece; st.async, red.async
+  bool bulk_group = false;  // reads of one that ends with a group of its thread (to global memory)
   bool value_uniform =
       false;  // stores of one element: one scalar value slot; loads: scalar destination
   // Loads: which of a lane's bytes the program uses (ptx::Instruction::used_bytes).

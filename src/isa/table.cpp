@@ -385,11 +385,14 @@ bool fits(const Slot& slot, const RowInfo& info, std::string_view word, Match& m
   return false;
 }
 
-// Rows that take their qualifiers in any order before the type: compilers write
-// atom.global.cta.exch, atom.add.release.gpu and atom.acquire.gpu.global.cas alike, and programs
-// ldmatrix.sync.aligned.x4.m8n8 as well as ldmatrix.sync.aligned.m8n8.x4.
+// Rows that take their qualifiers in any order before the type, as ptxas does: compilers write
+// atom.global.cta.exch, atom.add.release.gpu and atom.acquire.gpu.global.cas alike, programs
+// ld.global.acquire.gpu as well as ld.acquire.gpu.global, ldmatrix.sync.aligned.x4.m8n8 as well as
+// ldmatrix.sync.aligned.m8n8.x4.
 bool in_any_order(const RowInfo& info) {
-  return info.category == Category::atomic || info.opcode() == "ldmatrix";
+  const std::string_view opcode = info.opcode();
+  return info.category == Category::atomic || opcode == "ldmatrix" || opcode == "ld" ||
+         opcode == "st";
 }
 bool match_any_order(const Row& row, const std::vector<std::string>& words, Match& match) {
   if (words.empty()) return false;

@@ -15,6 +15,13 @@ void AsyncCopies::reset(uint64_t shared_bytes, uint32_t threads) {
   pending_ = 0;
 }
 
+const AsyncCopies::Copy* AsyncCopies::pending_bulk() const {
+  if (pending_ == 0) return nullptr;
+  for (const Copy& c : copies_)
+    if (c.bulk && !c.over) return &c;
+  return nullptr;
+}
+
 const AsyncCopies::Copy* AsyncCopies::find(uint64_t offset, uint32_t bytes) const {
   const uint64_t end = std::min<uint64_t>((offset + bytes + 3) / 4, words_.size());
   for (uint64_t word = offset / 4; word < end; ++word)

@@ -34,6 +34,8 @@ class AsyncCopies {
   void reset(uint64_t shared_bytes, uint32_t threads);
   void clear() { reset(0, 0); }  // of a CTA without such copies: costs nothing
   bool any() const { return pending_ != 0; }
+  // A bulk copy that is not over, or nullptr.
+  const Copy* pending_bulk() const;
   // A pending copy that writes one of these bytes, or nullptr.
   const Copy* find(uint64_t offset, uint32_t bytes) const;
 

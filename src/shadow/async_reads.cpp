@@ -29,8 +29,10 @@ void AsyncReads::product(uint32_t warp, uint32_t site, uint64_t offset, uint32_t
   const uint32_t warpgroup = warp / kWarps, group = commits_[warp] + 1;
   warpgroups_[warpgroup].read = std::max(warpgroups_[warpgroup].read, group);
   const size_t end = last_word(offset, bytes);
-  for (size_t word = offset / 4; word < end; ++word)
-    products_[word * warpgroups_.size() + warpgroup] = {group, site, 0};
+  for (size_t word = offset / 4; word < end; ++word) {
+    Entry& e = products_[word * warpgroups_.size() + warpgroup];
+    if (group >= e.group) e = {group, site, 0};  // another warp may be a group ahead
+  }
 }
 
 void AsyncReads::product_commit(uint32_t warp) {
@@ -65,6 +67,16 @@ void AsyncReads::copy_wait(uint32_t thread, uint32_t keep) {
   const bool before = r.read > r.over;
   r.over = std::max(r.over, r.group - 1 - keep);
   if (before && r.read <= r.over) --copying_;
+}
+
+bool AsyncReads::pending_copy(Pending* found) const {
+  if (copying_ == 0) return false;
+  for (const Entry& e : copies_) {
+    if (e.group == 0 || e.group <= threads_[e.thread].over) continue;
+    *found = {e.thread, e.site, false};
+    return true;
+  }
+  return false;
 }
 
 bool AsyncReads::pending(uint64_t offset, uint32_t bytes, Pending* found) const {

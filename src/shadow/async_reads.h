@@ -14,8 +14,9 @@
 // A fence stands behind a write if the writer executed it, or another thread that came after the
 // write. Of "came after" only this is looked at: a barrier of the whole CTA between the two, or
 // anything that orders part of the threads (then it is taken to be right).
-// Limits: of two copies that read one word only the later counts; fences are not followed to the
-// reader; only shared memory.
+// Limits: of two copies that read one word only the later counts; copies from block to block of a
+// cluster are never pending; what other blocks write is taken to be fenced; fences are not followed
+// to the reader; only shared memory.
 //
 // Tested by tests/unit/shadow/async_reads_test.cpp.
 #pragma once
@@ -41,7 +42,7 @@ class AsyncReads {
   };
 
   void reset(uint64_t shared_bytes, uint32_t threads);
-  void clear() { reset(0, 0); }  // of a CTA without such reads: costs nothing
+  bool in_use() const { return !writes_.empty(); }  // since a reset
 
   // ---- pending ----
   void product(uint32_t warp, uint32_t site, uint64_t offset, uint32_t bytes);
@@ -51,6 +52,8 @@ class AsyncReads {
   void copy(uint32_t thread, uint32_t site, uint64_t offset, uint32_t bytes);
   void copy_commit(uint32_t thread);
   void copy_wait(uint32_t thread, uint32_t keep);
+  // True: *found is a copy that is not over.
+  bool pending_copy(Pending* found) const;
   // True: *found reads one of these bytes.
   bool pending(uint64_t offset, uint32_t bytes, Pending* found) const;
 

@@ -57,8 +57,10 @@ Clock::Clock(uint32_t cta, uint32_t epoch, std::vector<Known> lanes) {
   leaf->epoch = epoch;
   leaf->lanes = std::move(lanes);
   root_ = Ref(leaf);
-  do root_ = above(std::move(root_), part_of(cta, root_.get()->height + 1));
-  while (!reaches(root_.get()->height, cta));
+  do {
+    const uint32_t part = part_of(cta, root_.get()->height + 1);
+    root_ = above(std::move(root_), part);
+  } while (!reaches(root_.get()->height, cta));
 }
 
 bool Clock::knows(const Moment& m) const {

@@ -69,10 +69,33 @@ void CheckSession::async_reads(const Resolved& r) {
         });
       if (product)
         reads.product(r.a.warp.index, site.site, offset, site.bytes);
-      else
+      else if (site.bulk_group)
         reads.copy(thread, site.site, offset, site.bytes);
     }
   }
+}
+
+// A block's shared memory goes with it: bulk copies from there or to there must be over.
+void CheckSession::copies_at_end(emu::Cta& cta) {
+  CtaState& s = state(cta);
+  shadow::AsyncReads::Pending read;
+  const bool out = s.reads.pending_copy(&read);
+  const shadow::AsyncCopies::Copy* const in = s.copies.pending_bulk();
+  const auto name = [&](uint32_t site, const emu::Cta& starter, uint32_t thread, bool reads) {
+    count("race-shared", Severity::error, site, ~0u, 1, [&](Finding& f) {
+      f.message = fmt::format("the block ends while a bulk copy may still be {} its shared memory",
+                              reads ? "reading" : "writing");
+      f.advice = reads ? "let the thread that started the copy wait for its group at the end "
+                         "(cp.async.bulk.wait_group.read 0)"
+                       : "wait for the phase of the copy's mbarrier before the end, or start no "
+                         "copy that nobody uses";
+      f.where = thread_text(starter, thread);
+      f.sites.push_back(place(site, "bulk copy"));
+    });
+  };
+  if (out) name(read.site, cta, read.thread, true);
+  if (in != nullptr)
+    name(in->site, cta.cluster.cta(in->thread / cta.threads), in->thread % cta.threads, false);
 }
 
 // A group is complete when the whole warpgroup has done its part.
@@ -93,16 +116,19 @@ void CheckSession::wgmma_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, ui
 }
 
 void CheckSession::bulk_commit(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) {
+  if (!(options_.tools & kRacecheck)) return;
   for (; lanes != 0; lanes &= lanes - 1)
     state(cta).reads.copy_commit(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)));
 }
 
 void CheckSession::bulk_wait(emu::Cta& cta, emu::Warp& warp, uint32_t lanes, uint32_t keep) {
+  if (!(options_.tools & kRacecheck)) return;
   for (; lanes != 0; lanes &= lanes - 1)
     state(cta).reads.copy_wait(warp.index * emu::kLanes + uint32_t(__builtin_ctz(lanes)), keep);
 }
 
 void CheckSession::proxy_fence(emu::Cta& cta, emu::Warp& warp, uint32_t lanes) {
+  if (!(options_.tools & kRacecheck)) return;
   CtaState& s = state(cta);
   const shadow::CtaOrder& order = s.shared.order;
   for (; lanes != 0; lanes &= lanes - 1)

@@ -197,28 +197,38 @@ void CheckSession::kernel_fault(const emu::Fault& fault) {
   const bool of_cluster = fault.message.starts_with("barrier.cluster misuse");
   const bool misuse = fault.kind == emu::FaultKind::trap &&
                       (of_cluster || fault.message.starts_with("mbarrier misuse"));
+  // memcheck keeps lanes at fault from their accesses: what faults all the same is a bulk copy, a
+  // tensor map or an mbarrier.
+  const bool misaligned = fault.kind == emu::FaultKind::misaligned_address;
   const bool other =
-      fault.kind == emu::FaultKind::trap || fault.kind == emu::FaultKind::assert_failed ||
+      misaligned || fault.kind == emu::FaultKind::illegal_address ||
+      fault.kind == emu::FaultKind::invalid_address_space || fault.kind == emu::FaultKind::trap ||
+      fault.kind == emu::FaultKind::assert_failed ||
       fault.kind == emu::FaultKind::illegal_instruction || fault.kind == emu::FaultKind::invalid_pc;
   if (misuse ? !(options_.tools & kSynccheck) : !(other && (options_.tools & kMemcheck))) return;
-  count(misuse ? "invalid-sync" : "kernel-fault", Severity::error, 0, 2, 1, [&](Finding& f) {
-    f.message = fault.message;
-    f.advice =
-        of_cluster ? "every thread arrives once, then waits, before it arrives again"
-        : misuse   ? "initialise the mbarrier with the number of arrivals of a phase, and let "
-                     "exactly so many come, with the bytes that were announced"
-        : fault.file.find("cooperative_groups") != std::string::npos && !now_->launch.cooperative
-            ? "groups of the whole grid want a cooperative launch: "
-              "cudaLaunchCooperativeKernel"
-            : "the kernel ends here, and every later CUDA call fails: look at what it "
-              "complains of";
-    const emu::Dim3& g = now_->launch.grid;
-    const auto& b = now_->program->block_shape;
-    f.where = thread_text(
-        *now_, fault.block[0] + uint64_t(g.x) * (fault.block[1] + uint64_t(g.y) * fault.block[2]),
-        fault.thread[0] + b[0] * (fault.thread[1] + b[1] * fault.thread[2]));
-    f.sites.push_back({fault.file, fault.line, fault.instruction, "fault"});
-  });
+  count(misuse       ? "invalid-sync"
+        : misaligned ? "misaligned"
+                     : "kernel-fault",
+        Severity::error, 0, 2, 1, [&](Finding& f) {
+          f.message = fault.message;
+          f.advice =
+              of_cluster ? "every thread arrives once, then waits, before it arrives again"
+              : misuse ? "initialise the mbarrier with the number of arrivals of a phase, and let "
+                         "exactly so many come, with the bytes that were announced"
+              : fault.file.find("cooperative_groups") != std::string::npos &&
+                      !now_->launch.cooperative
+                  ? "groups of the whole grid want a cooperative launch: "
+                    "cudaLaunchCooperativeKernel"
+                  : "the kernel ends here, and every later CUDA call fails: look at what it "
+                    "complains of";
+          const emu::Dim3& g = now_->launch.grid;
+          const auto& b = now_->program->block_shape;
+          f.where = thread_text(
+              *now_,
+              fault.block[0] + uint64_t(g.x) * (fault.block[1] + uint64_t(g.y) * fault.block[2]),
+              fault.thread[0] + b[0] * (fault.thread[1] + b[1] * fault.thread[2]));
+          f.sites.push_back({fault.file, fault.line, fault.instruction, "fault"});
+        });
 }
 
 void CheckSession::finish(int status) {

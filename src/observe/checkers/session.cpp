@@ -421,19 +421,23 @@ void CheckSession::cta_begin(emu::Cta& cta) {
   s->waiting.assign(cta.warps.size(), {});
   s->cluster_owed.assign(cta.warps.size(), 0);
   s->initialised.clear();
-  if (cta.program.async_shared) {
+  const bool async = cta.program.async_shared && (options_.tools & kRacecheck);
+  if (async) {
     s->copies.reset(cta.shared_bytes, cta.threads * cta.cluster.size());
     s->reads.reset(cta.shared_bytes, cta.threads);
-  } else if (s->copies.any()) {
-    s->copies.clear();
+  } else {
+    if (s->copies.any()) s->copies.clear();
+    if (s->reads.in_use()) s->reads = {};
   }
   for (BarrierPhase& b : s->barriers) b = {};
   s->exited = 0;
 }
 
 void CheckSession::cta_end(emu::Cta& cta) {
-  if (options_.tools & kRacecheck) check_remote(cta);
-  if (options_.tools & kRacecheck) races_.barrier_all(state(cta).shared);
+  if (!(options_.tools & kRacecheck)) return;
+  check_remote(cta);
+  if (cta.program.async_shared) copies_at_end(cta);
+  races_.barrier_all(state(cta).shared);
 }
 
 // ---- memory ----

@@ -326,6 +326,7 @@ class CheckSession final : public emu::ObserverSource {
   void racecheck(Resolved& r);
   void async_access(const Resolved& r);
   void async_reads(const Resolved& r);
+  void copies_at_end(emu::Cta& cta);
   void mbarrier_order(emu::Cta& cta, emu::Warp& warp, uint32_t site, emu::MbarrierAction action,
                       uint32_t lanes, uint32_t object, CtaState& owner);
   void initcheck(Resolved& r);

@@ -9,6 +9,11 @@
 // expect: reuse: error race-shared @reuse_copy @reuse_write
 // expect: one_ahead: error race-shared @one_ahead_copy @one_ahead_write
 // expect: no_commit: error race-shared @no_commit_copy @no_commit_write
+// expect: no_commit: error race-shared @no_commit_copy
+// expect: no_wait: error race-shared @no_wait_copy
+// expect: nobody_waits: error race-shared @nobody_waits_copy
+// expect: off_grid: error misaligned @off_grid_copy
+// alone: off_grid
 // expect: init: error race-shared @init_mbarrier @init_arrive
 #include "planted.h"
 
@@ -28,6 +33,13 @@ __device__ inline void fence_proxy() {
 #define MBARRIER_INIT(at, arrivals)                                                              \
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_offset(at)), "r"(arrivals) \
                : "memory")
+#define COPY_IN(to, from, bytes, barrier)                                                          \
+  asm volatile(                                                                                    \
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"                                   \
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: \
+          "r"(shared_offset(to)),                                                                  \
+      "l"(from), "r"(unsigned(bytes)), "r"(shared_offset(barrier))                                 \
+      : "memory")
 #define MBARRIER_ARRIVE(at) \
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_offset(at)) : "memory")
 #define MBARRIER_WAIT(at, parity)                                                        \
@@ -152,6 +164,51 @@ __global__ void no_commit(float* out) {
 }
 void no_commit_case() { no_commit<<<1, kThreads>>>(device_array<float>(2 * kThreads)); }
 
+// The block ends, and its shared memory with it.
+__global__ void no_wait(float* out) {
+  __shared__ __align__(16) float s[kThreads];
+  const int t = threadIdx.x;
+  s[t] = t;
+  fence_proxy();
+  __syncthreads();
+  if (t == 0) {
+    COPY_OUT(out, s, sizeof s);  // @no_wait_copy
+    commit();
+    BUG(, wait_read<0>());
+  }
+}
+void no_wait_case() { no_wait<<<1, kThreads>>>(device_array<float>(kThreads)); }
+
+// The same of a copy that fills it.
+__global__ void nobody_waits(const float* in, float* out) {
+  __shared__ __align__(16) float s[kThreads];
+  __shared__ unsigned long long full;
+  const int t = threadIdx.x;
+  if (t == 0) MBARRIER_INIT(&full, 1);
+  __syncthreads();
+  if (t == 0) COPY_IN(s, in, sizeof s, &full);  // @nobody_waits_copy
+  BUG(, MBARRIER_WAIT(&full, 0));
+  out[t] = t;
+}
+void nobody_waits_case() {
+  nobody_waits<<<1, kThreads>>>(device_array<float>(kThreads), device_array<float>(kThreads));
+}
+
+// Bulk copies begin on 16 bytes.
+__global__ void off_grid(const float* in, float* out) {
+  __shared__ __align__(16) float s[kThreads];
+  __shared__ unsigned long long full;
+  const int t = threadIdx.x;
+  if (t == 0) MBARRIER_INIT(&full, 1);
+  __syncthreads();
+  if (t == 0) COPY_IN(s, in + BUG(1, 4), sizeof s, &full);  // @off_grid_copy
+  MBARRIER_WAIT(&full, 0);
+  out[t] = s[t];
+}
+void off_grid_case() {
+  off_grid<<<1, kThreads>>>(device_array<float>(kThreads + 4), device_array<float>(kThreads));
+}
+
 // Other warps may come to the mbarrier first.
 __global__ void init(float* out) {
   __shared__ unsigned long long barrier;
@@ -171,6 +228,9 @@ int program(const char* only) {
                     {"reuse", reuse_case},
                     {"one_ahead", one_ahead_case},
                     {"no_commit", no_commit_case},
+                    {"no_wait", no_wait_case},
+                    {"nobody_waits", nobody_waits_case},
+                    {"off_grid", off_grid_case},
                     {"init", init_case}},
                    only);
 }

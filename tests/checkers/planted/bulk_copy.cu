@@ -1,6 +1,7 @@
 // Bulk copies (cp.async.bulk, what TMA does): one thread asks for many bytes, an mbarrier says when they are there.
 //
 // expect: early: error race-shared @early_copy @early_read
+// expect: early: error race-shared @early_copy
 // expect: ring: error race-shared @ring_read @ring_copy
 // expect: outside: error oob-global @outside_copy
 // expect: store: error race-shared @store_write @store_copy

@@ -22,6 +22,7 @@
 // allow: no_expect: error uninit-shared @no_expect_read
 // expect: early_multicast: error race-shared @multicast_copy @multicast_read
 // expect: store_async: error race-shared @store_async @store_async_read
+// expect: store_async: error race-shared @store_async
 // allow: store_async: error uninit-shared @store_async_read
 #include <cooperative_groups.h>
 

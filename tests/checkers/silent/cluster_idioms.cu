@@ -1,6 +1,6 @@
 // How clusters are used: a sum through distributed shared memory that ends with a barrier without a
 // release, a ring of stages that two blocks fill and empty by remote mbarriers, a histogram whose
-// bins lie in several blocks, and the barrier of a cluster of one block.
+// bins lie in several blocks, the barrier of a cluster of one block, copies from block to block.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -113,6 +113,41 @@ void launch(void (*kernel)(Parameters...), int blocks, int cluster, size_t bytes
   if (error != cudaSuccess) printf("%s\n", cudaGetErrorString(error));
 }
 
+// Block 0 sends what it fills again and again, each time when block 1 has read the last.
+__global__ void sends(float* out, int steps) {
+  __shared__ __align__(16) float mine[kThreads], got[kThreads];
+  __shared__ unsigned long long full;
+  cg::cluster_group cluster = cg::this_cluster();
+  const int t = threadIdx.x;
+  const bool sender = cluster.block_rank() == 0;
+  if (t == 0) init(&full, 1);
+  cluster.sync();
+  float sum = 0;
+  for (int i = 0; i < steps; ++i) {
+    if (sender) {
+      mine[t] = t * i;
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      __syncthreads();
+      if (t == 0)
+        asm volatile(
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], "
+            "%2, [%3];" ::"r"(mapped(got, 1)),
+            "r"(offset_of(mine)), "r"(unsigned(sizeof mine)), "r"(mapped(&full, 1))
+            : "memory");
+    } else {
+      if (t == 0)
+        asm volatile(
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(offset_of(&full)),
+            "r"(unsigned(sizeof got))
+            : "memory");
+      wait(&full, i & 1);
+      sum += got[kThreads - 1 - t];
+    }
+    cluster.sync();
+  }
+  if (!sender) out[t] = sum;
+}
+
 int main() {
   constexpr int kBlocks = 8, kCount = kBlocks * kThreads;
   std::vector<float> floats(kCount);
@@ -152,6 +187,9 @@ int main() {
     for (int i = 0; i < kBlocks; ++i) sum += floats[i * kThreads + kThreads - 1 - t];
     wrong += sum != sums[t];
   }
+  launch(sends, 2, 2, 0, out, 5);
+  cudaMemcpy(sums.data(), out, sums.size() * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int t = 0; t < kThreads; ++t) wrong += sums[t] != (kThreads - 1 - t) * 10;
   printf("%d wrong (%s)\n", wrong, cudaGetErrorString(cudaDeviceSynchronize()));
   return wrong != 0;
 }

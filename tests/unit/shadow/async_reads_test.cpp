@@ -50,6 +50,19 @@ TEST(AsyncReads, ALaterProductOfTheSameBytesKeepsThemBusy) {
   EXPECT_FALSE(r.busy(0));
 }
 
+TEST(AsyncReads, AWarpBehindDoesNotHideTheGroupOfOneAhead) {
+  Reads r;
+  r.product_commit(0);
+  r.product(0, 1, 0, 4);  // group 2
+  r.product(1, 1, 0, 4);  // group 1
+  r.product_commit(1);
+  r.product_wait(1, 0);
+  EXPECT_TRUE(r.busy(0));
+  r.product_commit(0);
+  r.product_wait(0, 0);
+  EXPECT_FALSE(r.busy(0));
+}
+
 TEST(AsyncReads, ACopyIsPendingUntilItsThreadHasWaited) {
   Reads r;
   r.copy(3, 9, 16, 16);
@@ -103,7 +116,8 @@ TEST(AsyncReads, NothingIsKeptBeyondTheEndOrWithoutReset) {
   Reads r;
   r.product(0, 1, 1022, 16);
   EXPECT_TRUE(r.busy(1020));
-  r.clear();
+  static_cast<AsyncReads&>(r) = {};
+  EXPECT_FALSE(r.in_use());
   EXPECT_FALSE(r.busy(0));
   r.product_commit(0), r.product_wait(0, 0), r.copy_commit(0), r.copy_wait(0, 0);
   r.fence(0, 1, false);
