@@ -88,10 +88,14 @@ bool out_of_time(const Options& options) {
 std::vector<int64_t> parse_size(const std::string& text, size_t most) {
   std::vector<int64_t> out;
   const char *at = text.data(), *end = at + text.size();
+  int64_t product = 1;
   while (true) {
     int64_t value = 0;
     const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < 1 || value > (int64_t{1} << 40)) break;
+    if (error != std::errc() || value < 1 ||
+        value > std::min(int64_t{1} << 30, (int64_t{1} << 60) / product))
+      break;
+    product *= value;
     out.push_back(value);
     if (next == end && out.size() <= most) return out;
     if (next == end || *next != 'x') break;

@@ -41,8 +41,8 @@ struct Options {
   double max_seconds = 0;          // --seconds S: start no case after S seconds (0: no limit)
   bool verify_only = false;        // --verify: check every candidate, time nothing
 };
-// "4096x4095x64" as numbers from 1 to 2^40; empty, and a message, where `text` is anything else or has
-// more than `most` of them.
+// "4096x4095x64" as numbers from 1 to 2^30, their product up to 2^60; empty, and a message, where `text` is
+// anything else or has more than `most` of them.
 std::vector<int64_t> parse_size(const std::string& text, size_t most);
 
 // True when `name` passes --only.

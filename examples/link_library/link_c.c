@@ -1,5 +1,6 @@
 /* Links the installed library through its C interface. */
 #include <stdio.h>
+#include <string.h>
 
 #include <tilewright/gemm.h>
 #include <tilewright/transpose_c.h>
@@ -13,6 +14,7 @@ int main(void) {
   const char* argument = "";
   gemm.m = -1;
   if (tw_gemm(&gemm, NULL, 0, NULL, &argument) != TW_INVALID_ARGUMENT) return 1;
+  if (strcmp(argument, "m") != 0 || strcmp(tw_last_error().argument, argument) != 0) return 1;
   printf("refused: %s %s\n", argument, tw_last_error().message);
   return out[1] == 3.0f ? 0 : 1;
 }

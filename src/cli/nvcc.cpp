@@ -158,7 +158,7 @@ std::vector<std::string> spell_out_architecture(std::vector<std::string> flags) 
     const std::string target = flag.substr(flag.find('=') + 1);  // lto_...: nvcc's own to refuse
     if (!names(target, "sm_", "compute_")) continue;
     const std::string name = target.substr(target.find('_') + 1);
-    if (name.back() != 'a' && name.back() != 'f') continue;
+    if (name.empty() || (name.back() != 'a' && name.back() != 'f')) continue;
     flag = "-arch=compute_" + name;
     flags.push_back("-code=compute_" + name);
     break;

@@ -13,6 +13,8 @@ bool reaches(const std::vector<GraphNode*>& from, const GraphNode* node) {
                      [&](const GraphNode* n) { return n == node || reaches(n->needs, node); });
 }
 
+}  // namespace
+
 // What a node may lack until the graph becomes executable.
 cudaError_t check_step(Context& context, const GraphExec::Step& step) {
   if (step.type != cudaGraphNodeTypeKernel || step.command.clustered) return cudaSuccess;
@@ -20,6 +22,8 @@ cudaError_t check_step(Context& context, const GraphExec::Step& step) {
   const cudaError_t error = find_kernel(context, step.command.function, state);
   return error == cudaSuccess && must_say_cluster(*state) ? cudaErrorInvalidClusterSize : error;
 }
+
+namespace {
 
 cudaError_t instantiate(Context& context, cudaGraphExec_t* out, cudaGraph_t handle,
                         unsigned long long flags) {
@@ -206,7 +210,7 @@ TW_CUDA_EXPORT cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t exec, cudaStream
 // The new graph must have the same nodes in the same order; only their parameters may differ.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t handle, cudaGraph_t graph_handle,
                                 cudaGraphExecUpdateResultInfo* info) {
-  return with_context([&](Context&) -> cudaError_t {
+  return with_context([&](Context& context) -> cudaError_t {
     const std::shared_ptr<GraphExec> exec = find_exec(handle);
     const std::shared_ptr<Graph> graph = find_graph(graph_handle);
     if (!exec || !graph || info == nullptr) return cudaErrorInvalidValue;
@@ -223,6 +227,9 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t handle, cudaGraph_t graph_handle
     for (size_t i = 0; i < update.steps.size(); i++)
       if (update.steps[i].type != exec->steps[i].type)
         return refuse(cudaGraphExecUpdateErrorNodeTypeChanged, update.steps[i].origin);
+    for (const GraphExec::Step& step : update.steps)
+      if (check_step(context, step) != cudaSuccess)
+        return refuse(cudaGraphExecUpdateErrorParametersChanged, step.origin);
     for (size_t i = 0; i < update.steps.size(); i++)
       exec->steps[i].command = update.steps[i].command;
     info->result = cudaGraphExecUpdateSuccess;
@@ -234,7 +241,11 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
                                              const cudaKernelNodeParams* p) {
   return with_step(exec, node, cudaGraphNodeTypeKernel,
                    [&](Context& context, GraphExec::Step& step) {
-                     return set_kernel(context, p, step.command);
+                     GraphExec::Step changed = step;
+                     cudaError_t error = set_kernel(context, p, changed.command);
+                     if (error == cudaSuccess) error = check_step(context, changed);
+                     if (error == cudaSuccess) step = std::move(changed);
+                     return error;
                    });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,

@@ -213,7 +213,7 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t nod
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t handle,
                                                  cudaGraphNode_t node_handle, cudaGraph_t child) {
   return with_node(node_handle, cudaGraphNodeTypeGraph,
-                   [&](Context&, GraphNode& node) -> cudaError_t {
+                   [&](Context& context, GraphNode& node) -> cudaError_t {
                      const std::shared_ptr<GraphExec> exec = find_exec(handle);
                      const std::shared_ptr<Graph> graph = find_graph(child);
                      GraphExec was, update;
@@ -224,6 +224,9 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t handle,
                      for (size_t i = 0; i < was.steps.size(); i++)
                        if (was.steps[i].type != update.steps[i].type ||
                            exec->find(was.steps[i].origin) == nullptr)
+                         return cudaErrorGraphExecUpdateFailure;
+                     for (const GraphExec::Step& step : update.steps)
+                       if (check_step(context, step) != cudaSuccess)
                          return cudaErrorGraphExecUpdateFailure;
                      for (size_t i = 0; i < was.steps.size(); i++)
                        exec->find(was.steps[i].origin)->command = update.steps[i].command;

@@ -42,6 +42,9 @@ cudaError_t with_step(cudaGraphExec_t handle, cudaGraphNode_t node, cudaGraphNod
   });
 }
 
+// What a node may lack until the graph becomes executable (api_graph_exec.cpp).
+cudaError_t check_step(Context& context, const GraphExec::Step& step);
+
 // Fills a node's command from the program's parameters.
 cudaError_t set_kernel(Context& context, const cudaKernelNodeParams* p, Command& command);
 cudaError_t set_copy(const cudaMemcpy3DParms* p, Command& command);

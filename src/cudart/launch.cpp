@@ -8,6 +8,7 @@
 #include "cudart/diagnose.h"
 #include "cudart/occupancy.h"
 #include "cudart/refused_launch.h"
+#include "emu/cluster.h"
 
 namespace tw::cudart {
 namespace {
@@ -99,10 +100,8 @@ bool must_say_cluster(const KernelState& state) {
 }
 
 uint32_t largest_cluster(const model::DeviceSpec& spec, const KernelState& state) {
-  constexpr uint32_t kNonPortable =
-      16;  // SM 9.0 (CUDA C++ Programming Guide, Thread Block Clusters)
-  const uint32_t most =
-      state.large_clusters && spec.max_cluster_size != 0 ? kNonPortable : spec.max_cluster_size;
+  const uint32_t most = state.large_clusters && spec.max_cluster_size != 0 ? emu::Cluster::kMostCtas
+                                                                           : spec.max_cluster_size;
   const uint32_t declared = state.info->max_cluster_rank;
   return declared == 0 ? most : std::min(most, declared);
 }

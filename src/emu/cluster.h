@@ -21,7 +21,8 @@ namespace tw::emu {
 
 class Cluster {
  public:
-  static constexpr uint32_t kMostCtas = 16;  // what SM 9.0 takes at most
+  static constexpr uint32_t kMostCtas =
+      16;  // what SM 9.0 takes at most (CUDA C++ Programming Guide)
 
   explicit Cluster(LaunchState& state);
 

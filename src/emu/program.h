@@ -111,7 +111,7 @@ struct Program {
   bool order_dependent = false;
   // Threads may order one another by other means than barriers: memory, in global or shared space.
   bool schedule_dependent = false;
-  bool async_shared = false;  // it has cp.async, bulk copies or wgmma
+  bool async_shared = false;  // it has cp.async, bulk copies, st.async or wgmma
   uint32_t cluster_ctas() const { return cluster[0] * cluster[1] * cluster[2]; }
   uint8_t observed = 0;                      // ObservedEvents it was decoded for
   std::vector<const RowFilter*> rows;        // fused rows of shared loads; kObserveFiltered

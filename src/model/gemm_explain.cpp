@@ -151,8 +151,7 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
   text += line + repack_line(p, chosen);
   const GemmPlan plan = plan_gemm(p, machine, max_splits);
   if (plan.m < p.m || plan.n < p.n) {
-    std::snprintf(line, sizeof line, "its edges by launches of their own: %.1f us\n",
-                  plan.total_us);
+    std::snprintf(line, sizeof line, "with its edges apart: %.1f us\n", plan.total_us);
     text += line;
   }
   text += "queued: " + describe(plan, p) + "\n";

@@ -56,6 +56,7 @@ expect 0 '' "$tilewright" run good.cu --nvcc '-O2 -DVALUE=7' --timeout 100
 # Of -arch=sm_90a nvcc is asked for that PTX alone; what it cannot link is left as it is.
 expect 0 '' "$tilewright" run good.cu --nvcc -arch=sm_90a
 expect 2 'lto_90' "$tilewright" run good.cu --nvcc -arch=lto_90a
+expect 2 'sm_' "$tilewright" run good.cu --nvcc -arch=sm_
 
 # Sources.
 files_before=$(find cache -type f | wc -l)

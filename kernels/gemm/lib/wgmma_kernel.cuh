@@ -16,8 +16,9 @@
 //
 // Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h):
 // a warpgroup more moves them in the order in which tiles want them, and the producers wait for
-// what is not there yet. Kernels of their own do so (kRepack...), since a warpgroup takes
-// registers.
+// what is not there yet; two more producer warps gather single lines, and the movers multiply the
+// corner and part of a column beyond whole tiles (edge_lines.cuh). Kernels of their own do so
+// (kRepack...), since a warpgroup takes registers.
 //
 // Long K on few tiles: the CTAs of a cluster split K and sum through each other's shared memory.
 // fp8 is promoted: see WgmmaTile::kPromote.

@@ -336,6 +336,13 @@ void CheckSession::launch_end(const emu::Launch& launch, const emu::Program&,
         });
         if (!named) f.sites.push_back(std::move(at));
       }
+      if (std::any_of(f.sites.begin(), f.sites.end(), [](const auto& at) {
+            return at.instruction.find("mbarrier.") != std::string::npos;
+          }))
+        f.advice =
+            "a phase of an mbarrier is over when as many arrivals as mbarrier.init says, and the "
+            "bytes that expect_tx announced, have come: compare both, and the parity that is "
+            "waited for, in each round";
     });
   }
   for (auto c = ctas_.begin(); c != ctas_.end();) {

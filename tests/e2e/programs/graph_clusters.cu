@@ -137,6 +137,22 @@ int main() {
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   launch(exec, "said");
   CHECK(cudaGraphExecDestroy(exec));
+  // Nor does an executable graph take it unsaid later.
+  cudaGraph_t silent;
+  CHECK(cudaGraphCreate(&silent, 0));
+  p = node_of((const void*)plain, 6);
+  CHECK(cudaGraphAddKernelNode(&copy, silent, nullptr, 0, &p));
+  CHECK(cudaGraphInstantiate(&exec, silent, 0));
+  p = node_of((const void*)must_say, 6);
+  printf("not said later: %s\n",
+         cudaGetErrorName(cudaGraphExecKernelNodeSetParams(exec, copy, &p)));
+  CHECK(cudaGraphKernelNodeSetParams(copy, &p));
+  cudaGraphExecUpdateResultInfo info;
+  const cudaError_t updated = cudaGraphExecUpdate(exec, silent, &info);
+  printf("nor by an update: %s, reason %d\n", cudaGetErrorName(updated), int(info.result));
+  launch(exec, "as it was");
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(silent));
   CHECK(cudaGraphDestroy(graph));
 
   // Attributes of the function: all three, or none.
