@@ -15,40 +15,19 @@
 // expect: off_grid: error misaligned @off_grid_copy
 // alone: off_grid
 // expect: init: error race-shared @init_mbarrier @init_arrive
+#include "bulk.h"
 #include "planted.h"
 
 #ifndef PLANTED_ASYNC_PROXY
 #define PLANTED_ASYNC_PROXY
-__device__ inline unsigned shared_offset(const void* p) {
-  return unsigned(__cvta_generic_to_shared(p));
-}
 __device__ inline void fence_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Macros: the line of the kernel, not one here.
+// A macro: the line of the kernel, not one here.
 #define COPY_OUT(to, from, bytes)                                                         \
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n" ::"l"(to), \
                "r"(shared_offset(from)), "r"(unsigned(bytes))                             \
                : "memory")
-#define MBARRIER_INIT(at, arrivals)                                                              \
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_offset(at)), "r"(arrivals) \
-               : "memory")
-#define COPY_IN(to, from, bytes, barrier)                                                          \
-  asm volatile(                                                                                    \
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"                                   \
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: \
-          "r"(shared_offset(to)),                                                                  \
-      "l"(from), "r"(unsigned(bytes)), "r"(shared_offset(barrier))                                 \
-      : "memory")
-#define MBARRIER_ARRIVE(at) \
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_offset(at)) : "memory")
-#define MBARRIER_WAIT(at, parity)                                                        \
-  asm volatile(                                                                          \
-      "{ .reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], " \
-      "%1;\n@!done "                                                                     \
-      "bra again; }" ::"r"(shared_offset(at)),                                           \
-      "r"(parity)                                                                        \
-      : "memory")
 __device__ inline void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int kKeep> __device__ void wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kKeep) : "memory");
@@ -186,7 +165,7 @@ __global__ void nobody_waits(const float* in, float* out) {
   const int t = threadIdx.x;
   if (t == 0) MBARRIER_INIT(&full, 1);
   __syncthreads();
-  if (t == 0) COPY_IN(s, in, sizeof s, &full);  // @nobody_waits_copy
+  if (t == 0) BULK_LOAD(s, in, sizeof s, &full);  // @nobody_waits_copy
   BUG(, MBARRIER_WAIT(&full, 0));
   out[t] = t;
 }
@@ -201,7 +180,7 @@ __global__ void off_grid(const float* in, float* out) {
   const int t = threadIdx.x;
   if (t == 0) MBARRIER_INIT(&full, 1);
   __syncthreads();
-  if (t == 0) COPY_IN(s, in + BUG(1, 4), sizeof s, &full);  // @off_grid_copy
+  if (t == 0) BULK_LOAD(s, in + BUG(1, 4), sizeof s, &full);  // @off_grid_copy
   MBARRIER_WAIT(&full, 0);
   out[t] = s[t];
 }

@@ -6,41 +6,18 @@
 // expect: outside: error oob-global @outside_copy
 // expect: store: error race-shared @store_write @store_copy
 // allow: store: error uninit-shared @store_copy
+#include "bulk.h"
 #include "planted.h"
 
 #ifndef PLANTED_BULK_COPY
 #define PLANTED_BULK_COPY
-__device__ inline unsigned bulk_offset(const void* p) {
-  return unsigned(__cvta_generic_to_shared(p));
-}
-// Macros: the line of the kernel, not one here.
-#define BULK_LOAD(to, from, bytes, barrier)                                                        \
-  asm volatile(                                                                                    \
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"                                   \
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: \
-          "r"(bulk_offset(to)),                                                                    \
-      "l"(from), "r"(unsigned(bytes)), "r"(bulk_offset(barrier))                                   \
-      : "memory")
+// A macro: the line of the kernel, not one here.
 #define BULK_STORE(to, from, bytes)                                         \
   asm volatile(                                                             \
       "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"       \
       "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::"l"(to), \
-      "r"(bulk_offset(from)), "r"(unsigned(bytes))                          \
+      "r"(shared_offset(from)), "r"(unsigned(bytes))                        \
       : "memory")
-__device__ inline void bulk_init(unsigned long long* barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bulk_offset(barrier)), "r"(arrivals)
-               : "memory");
-}
-__device__ inline void bulk_arrive(unsigned long long* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bulk_offset(barrier)) : "memory");
-}
-__device__ inline void bulk_wait(unsigned long long* barrier, unsigned parity) {
-  asm volatile(
-      "{ .reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done "
-      "bra again; }" ::"r"(bulk_offset(barrier)),
-      "r"(parity)
-      : "memory");
-}
 #endif
 
 namespace PLANTED {
@@ -52,10 +29,10 @@ __global__ void early(const float* in, float* out) {
   __shared__ __align__(16) float s[kThreads];
   __shared__ unsigned long long full;
   const int t = threadIdx.x;
-  if (t == 0) bulk_init(&full, 1);
+  if (t == 0) MBARRIER_INIT(&full, 1);
   __syncthreads();
   if (t == 0) BULK_LOAD(s, in, sizeof s, &full);  // @early_copy
-  BUG(__syncthreads(), bulk_wait(&full, 0));
+  BUG(__syncthreads(), MBARRIER_WAIT(&full, 0));
   out[t] = s[kThreads - 1 - t];  // @early_read
 }
 void early_case() {
@@ -68,22 +45,24 @@ __global__ void ring(const float* in, float* out, int steps) {
   __shared__ unsigned long long full[2], empty[2];
   const int t = threadIdx.x;
   if (t == 0)
-    for (int stage = 0; stage < 2; ++stage)
-      bulk_init(&full[stage], 1), bulk_init(&empty[stage], kThreads);
+    for (int stage = 0; stage < 2; ++stage) {
+      MBARRIER_INIT(&full[stage], 1);
+      MBARRIER_INIT(&empty[stage], kThreads);
+    }
   __syncthreads();
   float sum = 0;
   for (int i = 0; i < steps + 1; ++i) {
     const int stage = i % 2;
     if (t == 0 && i < steps) {
-      if (i >= 2) bulk_wait(&empty[stage], (i / 2 - 1) & 1);
+      if (i >= 2) MBARRIER_WAIT(&empty[stage], (i / 2 - 1) & 1);
       BULK_LOAD(s[stage], in + i * kThreads, sizeof s[0], &full[stage]);  // @ring_copy
     }
     if (i == 0) continue;
     const int ready = (i - 1) % 2;
-    bulk_wait(&full[ready], ((i - 1) / 2) & 1);
-    BUG(bulk_arrive(&empty[ready]), );
+    MBARRIER_WAIT(&full[ready], ((i - 1) / 2) & 1);
+    BUG(MBARRIER_ARRIVE(&empty[ready]), );
     sum += s[ready][kThreads - 1 - t];  // @ring_read
-    BUG(, bulk_arrive(&empty[ready]));
+    BUG(, MBARRIER_ARRIVE(&empty[ready]));
   }
   out[t] = sum;
 }
@@ -96,11 +75,11 @@ __global__ void outside(const float* in, float* out, int n) {
   __shared__ __align__(16) float s[kThreads];
   __shared__ unsigned long long full;
   const int t = threadIdx.x, first = blockIdx.x * kThreads;
-  if (t == 0) bulk_init(&full, 1);
+  if (t == 0) MBARRIER_INIT(&full, 1);
   __syncthreads();
   const unsigned bytes = BUG(kThreads, min(kThreads, n - first)) * sizeof(float);
   if (t == 0) BULK_LOAD(s, in + first, bytes, &full);  // @outside_copy
-  bulk_wait(&full, 0);
+  MBARRIER_WAIT(&full, 0);
   if (first + t < n) out[first + t] = s[t];
 }
 void outside_case() {
