@@ -33,7 +33,7 @@ std::string name_of(const GemmCandidate& c, int raster) {
   std::snprintf(name, sizeof name, "%dx%d%s/%s%d/k%d/g%d/r%d%s", c.bm, c.bn,
                 c.kernel == GemmKernel::kGather   ? " gather"
                 : c.kernel == GemmKernel::kFmaTma ? " TMA"
-                : c.ping_pong                     ? " turns"
+                : c.ping_pong                     ? (c.turned ? " turned turns" : " turns")
                                                   : "",
                 c.shares_a ? "a" : "c", c.cluster, c.k_cluster * c.groups, raster, c.resident,
                 splits.c_str());
@@ -53,6 +53,7 @@ class Forced {
     problem_.a_mn = c.transpose_a, problem_.b_mn = !c.transpose_b;
     problem_.straddles_a = g.ld_a * bytes % 128 != 0;
     problem_.straddles_b = g.ld_b * bytes % 128 != 0;
+    problem_.bulk_d = c.n * problem_.output_bytes % 16 == 0;
     blocks_ = div_up(c.k * bytes, 128);
   }
 
@@ -72,7 +73,7 @@ class Forced {
       switch (kernel.kernel) {
         case GemmKernel::kGather: add_gather(kernel); break;
         case GemmKernel::kNarrow: add_narrow(kernel); break;
-        default: add_tiled(kernel);
+        default: add_tiled(kernel); add_turned(kernel);
       }
     }
     return forced_;
@@ -158,9 +159,16 @@ class Forced {
   bool has_layout(const WgmmaKernel& kernel) const {
     return kernel.a_mn == problem_.a_mn && kernel.b_mn == problem_.b_mn;
   }
-  static Launch launch_of(const WgmmaKernel& kernel) {
-    return [&kernel](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-      return launch_wgmma(kernel, p, s, stream);
+  // `turned`: D^T = B^T A^T.
+  static Launch launch_of(const WgmmaKernel& kernel, bool turned = false) {
+    return [&kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
+      WgmmaProblem q = p;
+      if (turned) {
+        std::swap(q.a, q.b);
+        std::swap(q.m, q.n);
+        q.transposed = true;
+      }
+      return launch_wgmma(kernel, q, s, stream);
     };
   }
   int64_t tiles(const WgmmaKernel& kernel) const {
@@ -182,16 +190,7 @@ class Forced {
           (kernel.bn > 16 && narrow <= kernel.bn / 4)) {
         continue;
       }
-      auto launch = [&kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s,
-                                      cudaStream_t stream) {
-        WgmmaProblem q = p;
-        if (turned) {
-          std::swap(q.a, q.b);
-          std::swap(q.m, q.n);
-          q.transposed = true;
-        }
-        return launch_wgmma(kernel, q, s, stream);
-      };
+      const Launch launch = launch_of(kernel, turned);
       const int64_t slots = int64_t{machine_.sm_count} * kernel.resident;
       for (int k_cluster = 1; k_cluster <= tw::model::kMostKCluster; ++k_cluster) {
         if (k_cluster > 1 &&
@@ -252,6 +251,19 @@ class Forced {
       if (!rasters) continue;
       for (const int raster : {4, 8, 16, 32 / cluster}) {
         if (raster != c.raster_group) add(c, raster, launch);
+      }
+    }
+  }
+
+  void add_turned(const WgmmaKernel& kernel) {
+    const bool stores_so = kernel.functions[static_cast<int>(Epilogue::kTurned)] != nullptr;
+    if (!stores_so || ragged_ || problem_.a_mn || !problem_.b_mn || !problem_.bulk_d) return;
+    const GemmTile tile{kernel.bm, kernel.bn, kernel.resident, kernel.ping_pong};
+    for (int cluster : tw::model::kGemmClusters) {
+      const GemmCandidate c = predict_turned(problem_, machine_, tile, cluster);
+      add(c, 0, launch_of(kernel, true));
+      for (const int raster : {4, 8, 16}) {
+        if (raster != c.raster_group) add(c, raster, launch_of(kernel, true));
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace tilewright::bench {
 namespace {
@@ -204,7 +205,8 @@ void Log::add(const std::string& group, const std::string& name, const std::stri
 
 void Log::check(const std::string& group, const std::string& name,
                 const std::function<std::string()>& run) {
-  if (options_.suite != "sanitize" || selected(options_, name)) add(group, name, run());
+  const bool by_group = options_.suite != "sanitize" && selected(options_, group);
+  if (by_group || selected(options_, name)) add(group, name, run());
 }
 
 void Log::summary() const { std::printf("%d checks, %d failures\n", count_, failures_); }
@@ -304,6 +306,15 @@ void verify_api(Log& log, const Options& options) {
         s.m = 2049, s.n = 2177, s.pad = 1, s.beta = layout % 2 ? 0.5f : 0.0f;
         check(s);
       }
+    }
+    if (type == Type::kBf16 || type == Type::kF16) {  // tiles that store D turned
+      Shape s;
+      s.type_d = native;
+      s.m = 1541, s.n = 1544, s.k = 1544, s.pad = 8;
+      check(s);
+      s.order = Order::kColumnMajor;
+      std::swap(s.m, s.n);
+      check(s);
     }
     // So long that it repacks while it runs; a row, a column and a few k beyond tiles and bands.
     for (int layout = 0; type != Type::kF32 && layout < 4; ++layout) {
@@ -481,8 +492,10 @@ void verify_gemm(const Options& options, std::vector<Case>& cases) {
     log.summary();
     return;
   }
+  const bool one_group = log.wants("refusals") || log.wants("tiles") || log.wants("sgemm") ||
+                         log.wants("api") || log.wants("determinism");
   if (log.wants("refusals")) verify_refusals(log);
-  if (log.wants("tiles")) verify_tiles(log, options);
+  if (log.wants("tiles") || !one_group) verify_tiles(log, options);  // --only names some of them
   if (log.wants("sgemm")) verify_sgemm(log);
   if (log.wants("api")) verify_api(log, options);
   if (log.wants("determinism")) verify_determinism(log);

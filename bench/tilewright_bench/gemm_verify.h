@@ -49,7 +49,8 @@ class Log {
  public:
   Log(std::vector<Case>& cases, const Options& options) : cases_(cases), options_(options) {}
   void add(const std::string& group, const std::string& name, const std::string& problem);
-  // The same for a check that --suite sanitize leaves out where --only does not name it.
+  // The same for a check that --only leaves out where it names neither the check nor (but for
+  // --suite sanitize) its group.
   void check(const std::string& group, const std::string& name,
              const std::function<std::string()>& run);
   bool wants(const std::string& group) const { return selected(options_, group); }

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "gemm/lib/elementwise.h"
 #include "gemm/lib/gemm_plan.h"
@@ -170,6 +171,40 @@ void verify_tile(Log& log, const tw::gemm::WgmmaKernel& kernel, int cluster, boo
       return tw::gemm::launch_wgmma(kernel, kernel_problem(g), schedule, nullptr);
     });
   });
+}
+
+// D^T = B^T A^T, stored turned: D and its pitch in multiples of 16 bytes, whole tiles and parts of
+// them, one tile and many, batches.
+void verify_turned(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
+  const int64_t shapes[][3] = {{520, 776, 336}, {517, 1032, 328}, {9, 2000, 72}, {2100, 8, 1000}};
+  for (const auto& shape : shapes) {
+    for (int cluster : {1, 2, kSharesA + 2}) {
+      if (small && (shape[0] != 9 || cluster > 2)) continue;
+      Shape s;
+      s.m = shape[0], s.n = shape[1], s.k = shape[2];
+      s.type = s.type_d = static_cast<Type>(static_cast<int>(kernel.element_a));
+      s.pad = s.m % 2 != 0 ? 8 : 0;
+      s.batches = s.m == 9 ? 3 : 1;
+      s.alpha = s.m == 2100 ? 0.5f : 1.0f;
+      char name[240];
+      std::snprintf(name, sizeof name, "%s %dx%d turned turns cluster %d %s",
+                    type_info(s.type).name, kernel.bm, kernel.bn, cluster, describe(s).c_str());
+      log.check("tiles", name, [&] {
+        return run_shape(s, [&](const GemmArguments& g) {
+          tw::gemm::WgmmaProblem p = kernel_problem(g);
+          std::swap(p.a, p.b);
+          std::swap(p.m, p.n);
+          p.transposed = true;
+          tw::gemm::WgmmaSchedule schedule;
+          schedule.shares_a = cluster >= kSharesA;
+          schedule.cluster = schedule.shares_a ? cluster - kSharesA : cluster;
+          schedule.raster_group = 3;
+          schedule.sm_count = s.m == 517 ? 132 : 4;  // one tile a CTA; several
+          return tw::gemm::launch_wgmma(kernel, p, schedule, nullptr);
+        });
+      });
+    }
+  }
 }
 
 // The row and the column of D behind a product that gathers them, but for the column's rows from
@@ -346,6 +381,8 @@ void verify_tiles(Log& log, const Options& options, bool small) {
           verify_repacking(log, kernel, cluster, native, small);
       }
     }
+    if (kernel.functions[static_cast<int>(tw::gemm::Epilogue::kTurned)] != nullptr)
+      verify_turned(log, kernel, small);
     // Negative: that many CTAs share a tile's K. From kSharesA on: they share A, not B.
     for (int cluster : {1, 2, kSharesA + 2, kSharesA + 4, -2, -3, -4, -8}) {
       if (cluster < 0 && kernel.ping_pong) continue;

@@ -220,6 +220,19 @@ __device__ __forceinline__ void store_matrix_x4(uint32_t row, uint32_t a, uint32
                : "memory");
 }
 
+// The same, each matrix transposed: a row in memory is a column of the fragment.
+__device__ __forceinline__ void store_matrix_x4_trans(uint32_t row, uint32_t a, uint32_t b,
+                                                      uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+__device__ __forceinline__ void store_matrix_x2_trans(uint32_t row, uint32_t a, uint32_t b) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(a),
+               "r"(b)
+               : "memory");
+}
+
 __device__ __forceinline__ void store_shared_v4(uint32_t address, uint32_t a, uint32_t b,
                                                 uint32_t c, uint32_t d) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c),

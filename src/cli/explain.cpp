@@ -78,6 +78,7 @@ void explain(const GemmOptions& o) {
   const auto straddles = [&](int64_t length) { return length * type.input_bytes % 128 != 0; };
   p.straddles_a = !o.packed && !p.repack_a && straddles(a_mn ? o.m : o.k);
   p.straddles_b = !o.packed && !p.repack_b && straddles(b_mn ? o.n : o.k);
+  p.bulk_d = o.n * type.output_bytes % 16 == 0;
   const int max_splits = o.max_splits > 0 ? o.max_splits : model::most_splits(p);
   std::fputs(model::explain_gemm(p, model::GemmMachine{}, max_splits).c_str(), stdout);
   const char* by = type.cuda_cores ? "the kernel that bulk copies feed" : "most kernels";

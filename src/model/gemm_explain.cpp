@@ -13,7 +13,7 @@ std::string name_of(const GemmCandidate& c) {
   const char* kind = narrow                            ? (c.turned ? " turned" : " narrow")
                      : c.kernel == GemmKernel::kGather ? " gather"
                      : c.kernel == GemmKernel::kFmaTma ? " TMA"
-                     : c.ping_pong                     ? " turns"
+                     : c.ping_pong                     ? (c.turned ? " turned turns" : " turns")
                      : c.kernel == GemmKernel::kTiled && c.resident > 1 ? " pair"
                                                                         : "";
   return std::to_string(c.bm) + "x" + std::to_string(c.bn) + kind;
@@ -21,7 +21,8 @@ std::string name_of(const GemmCandidate& c) {
 
 std::string cluster_of(const GemmCandidate& c) {
   if (c.cluster == 1) return "1";
-  return std::to_string(c.cluster) + (c.shares_a ? " (A)" : " (B)");
+  const bool shares_a = c.turned ? !c.shares_a : c.shares_a;
+  return std::to_string(c.cluster) + (shares_a ? " (A)" : " (B)");
 }
 
 // "", or " count what".
@@ -40,9 +41,10 @@ constexpr const char* kColumns =
     "overlap;\n"
     "other: repacking and the second kernel; total: launch + the longer of main + epi and dram + "
     "other.\n"
-    "turns: two warpgroups with tiles of their own; pair: two CTAs an SM; turned, narrow: the wide "
-    "side on\nthe 64 rows of WGMMA; gather: reads any pitch without repacking; TMA: fp32 fed by "
-    "bulk copies.\n";
+    "turns: two warpgroups with tiles of their own; pair: two CTAs an SM; turned: columns of D on "
+    "the 64\nrows of WGMMA; narrow: its long side there; gather: reads any pitch without "
+    "repacking; "
+    "TMA: fp32 fed by\nbulk copies.\n";
 
 // Why a candidate lost to the chosen one.
 const char* reason_of(const GemmCandidate& c, const GemmCandidate& chosen) {

@@ -99,6 +99,8 @@ struct GemmProblem {
   bool a_mn = false, b_mn = false;                // as the kernel reads them: M or N along the line
   bool transpose_a = false, transpose_b = false;  // tensor cores: transposed into the workspace
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
+  bool bulk_d =
+      true;  // width, pitch and address of D suit bulk copies: turned tiles store no other
   bool may_move = true;  // the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
   bool on_idle_sms = false;  // it gets SMs that the last wave of another product leaves idle
@@ -114,9 +116,11 @@ struct GemmCandidate {
   bool shares_a = false;   // the CTAs of `cluster` lie along N and share A; else along M
   bool ping_pong = false;  // kTiled: each warpgroup has tiles of its own
   int groups = 1;          // kGather, kFma: parts of a CTA that share its K blocks
-  bool turned = false;     // narrow kernels, and the wide operand is B: D is computed transposed
-  int k_cluster = 1;       // CTAs of one cluster that split K of a tile and sum in shared memory
-  int splits = 1;          // partial results in the workspace, summed by a second kernel
+  // D is computed transposed: narrow kernels where the wide operand is B, tiles that store it turned.
+  // Sides and operands are those of D^T = B^T A^T then: bm lies along n, `cluster` shares A.
+  bool turned = false;
+  int k_cluster = 1;  // CTAs of one cluster that split K of a tile and sum in shared memory
+  int splits = 1;     // partial results in the workspace, summed by a second kernel
   // > 0: operands are repacked while the product runs, but for this many bands of K (kRepackBand K
   // blocks) of the first rows of A and columns of B, those of the first wave.
   int k_bands_ahead = 0;
@@ -139,6 +143,9 @@ GemmCandidate predict_gemm(const GemmProblem& problem, const GemmMachine& machin
                            int cluster, int k_cluster, int splits, bool shares_a = false);
 GemmCandidate predict_sgemm_tma(const GemmProblem& problem, const GemmMachine& machine,
                                 GemmTile tile, int k_cluster);
+// D^T = B^T A^T in a tile that stores_turned.
+GemmCandidate predict_turned(const GemmProblem& problem, const GemmMachine& machine, GemmTile tile,
+                             int cluster);
 // The narrow kernel; `turned`: m is the narrow side. Its width is the least that holds it. `rows`:
 // of the wide operand, a CTA.
 GemmCandidate predict_narrow(const GemmProblem& problem, const GemmMachine& machine, bool turned,

@@ -92,6 +92,8 @@ model::GemmProblem problem_of(const Normal& p, const Plan& plan, bool may_move) 
   problem.straddles_a = !problem.repack_a && p.a.pitch * bytes % 128 != 0;
   problem.straddles_b = !problem.repack_b && p.b.pitch * bytes % 128 != 0;
   problem.plain = p.beta == 0.0f && output_of(p.type_d) == native_output(element_of(p.type_a));
+  problem.bulk_d = p.n * problem.output_bytes % 16 == 0 &&
+                   suits_tma(p.d, p.ld_d, p.stride_d, batches, problem.output_bytes);
   return problem;
 }
 

@@ -76,6 +76,9 @@ template <int BM, int BN, int kResident = 1, bool kPingPong = false> WgmmaKernel
     k.functions[static_cast<int>(Epilogue::kPlainSum)] = tiled<Tile, Epilogue::kPlainSum>();
     k.functions[static_cast<int>(Epilogue::kGeneralSum)] = tiled<Tile, Epilogue::kGeneralSum>();
   }
+  if constexpr (kAMn && !kBMn &&
+                model::stores_turned({BM, BN, kResident, kPingPong}, element_bytes(kElementA)))
+    k.functions[static_cast<int>(Epilogue::kTurned)] = tiled<Tile, Epilogue::kTurned>();
   if constexpr (model::repacks({BM, BN, kResident, kPingPong}, element_bytes(kElementA))) {
     // A product that is worth it is long: the general kernel stores what fits bulk copies, too.
     constexpr Epilogue kElements = Epilogue::kRepackElements, kOther = Epilogue::kRepackGeneral;

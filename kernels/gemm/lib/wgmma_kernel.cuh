@@ -12,7 +12,8 @@
 //
 // Ping-pong: each warpgroup has tiles of its own, 128 x BN, and they take turns: one multiplies
 // while the other stores. It needs no more than the accumulators of one tile a warpgroup, so BN is
-// at most 176, in steps of 8: widths that fill a last wave.
+// at most 176, in steps of 8: widths that fill a last wave. An MN-major B has them, too, where the
+// product is computed as D^T = B^T A^T and leaves turned (turned_store.cuh).
 //
 // Operands that TMA cannot read as they lie may be repacked while the kernel runs (repack_order.h):
 // a warpgroup more moves them in the order in which tiles want them, and the producers wait for
@@ -36,6 +37,7 @@
 #include "gemm/lib/cluster_sum.cuh"
 #include "gemm/lib/edge_lines.cuh"
 #include "gemm/lib/repack_lines.cuh"
+#include "gemm/lib/turned_store.cuh"
 #include "gemm/lib/wgmma_params.h"
 #include "gemm/lib/wgmma_store.cuh"
 
@@ -73,6 +75,7 @@ struct WgmmaTile {
                        kStageBytes = kABytes + kBBytes;
   static constexpr int kStagingBytes = 8192;  // 64 rows of 128 bytes, a warpgroup and buffer
   static constexpr int kBuffers = 2;
+  static constexpr int kTurnedRows = turned_rows(BN);
   // CTAs an SM holds at once. Two of them hide each other's latencies, and the start of one kernel
   // behind the end of the kernel before it.
   static constexpr int kResident = kResident_;
@@ -276,7 +279,7 @@ template <int kCount> __device__ __forceinline__ void keep_below(float (&d)[kCou
 template <Epilogue kEpilogue> __device__ __forceinline__ void finish_stores(const WgmmaParams& p) {
   constexpr Epilogue kStore = kStoresAs<kEpilogue>;
   if constexpr (kStore == Epilogue::kVector || kStore == Epilogue::kElements) return;
-  if (kStore == Epilogue::kBulk || p.store == Store::kBulk) {
+  if (kStore == Epilogue::kBulk || kStore == Epilogue::kTurned || p.store == Store::kBulk) {
     if (elect_lane()) tma_store_wait_read<0>();
   }
 }
@@ -512,8 +515,12 @@ __device__ __forceinline__ void consume_in_turns(const WgmmaParams& p, uint32_t 
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const StorePart part{tile.m(p, rank) * Tile::BM + half * 64, tile.n(p, rank) * BN, tile.z, 0};
-      store_tile<Tile, kEpilogue>(
-          p, d[half], staging + group * Tile::kBuffers * Tile::kStagingBytes, part, buffer);
+      const uint32_t at = staging + group * Tile::kBuffers * Tile::kStagingBytes;
+      if constexpr (kEpilogue == Epilogue::kTurned) {
+        store_turned<Tile>(p, d[half], at, part, group, buffer);
+      } else {
+        store_tile<Tile, kEpilogue>(p, d[half], at, part, buffer);
+      }
     }
   }
   finish_stores<kEpilogue>(p);
@@ -531,7 +538,7 @@ __global__ void __launch_bounds__(Warpgroups<Tile, kEpilogue>::kThreads, Tile::k
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&p.a);
     prefetch_tensor_map(&p.b);
-    if (kStoresAs<kEpilogue> == Epilogue::kBulk ||
+    if (kStoresAs<kEpilogue> == Epilogue::kBulk || kEpilogue == Epilogue::kTurned ||
         (kStoresAs<kEpilogue> == Epilogue::kGeneral && p.store == Store::kBulk))
       prefetch_tensor_map(&p.d);
     for (int s = 0; s < Tile::kStages; ++s) {

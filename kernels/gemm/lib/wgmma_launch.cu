@@ -29,6 +29,9 @@ const void* function_for(const WgmmaKernel& kernel, const WgmmaParams& p, bool s
     return of(plain && p.store == Store::kElements ? Epilogue::kRepackElements
                                                    : Epilogue::kRepackGeneral);
   }
+  if (p.transposed && kernel.kernel != GemmKernel::kNarrow) {
+    return plain && p.store == Store::kBulk ? of(Epilogue::kTurned) : nullptr;
+  }
   const void* special = !plain                      ? nullptr
                         : p.store == Store::kBulk   ? of(Epilogue::kBulk)
                         : p.store == Store::kVector ? of(Epilogue::kVector)
@@ -109,8 +112,10 @@ bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_
   const int matrices = problem.batches * (shared_k ? 1 : p->splits);
   // A bulk store clips at 16 bytes, not at the element (seen on the H200: a width of 131 floats at
   // a pitch of 132 wrote column 131), so the width counts too.
+  const int lines = problem.transposed ? problem.n : problem.m,
+            length = problem.transposed ? problem.m : problem.n;
   const bool whole = !shared_k && kernel.kernel != GemmKernel::kNarrow &&
-                     problem.n * bytes % 16 == 0 &&
+                     length * bytes % 16 == 0 &&
                      suits_tma(problem.d, problem.ld_d, problem.stride_d, matrices, bytes);
   // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
   // and ping-pong have no kernel for it.
@@ -122,8 +127,9 @@ bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_
   const Element out = problem.output == Output::kF32    ? Element::kF32
                       : problem.output == Output::kBf16 ? Element::kBf16
                                                         : Element::kF16;
-  const Lines d{problem.d, problem.n, problem.m, problem.ld_d, problem.stride_d, matrices, out};
-  return encode_lines(&p->d, d, 128 / bytes, 16);  // a warp's rows
+  const Lines d{problem.d, length, lines, problem.ld_d, problem.stride_d, matrices, out};
+  const int warp_rows = problem.transposed ? turned_rows(kernel.bn) : 16;
+  return encode_lines(&p->d, d, 128 / bytes, warp_rows);
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ struct WgmmaProblem {
   Output output;
   float alpha, beta;
   const float *scale_a, *scale_b;
-  bool transposed;  // narrow kernels only: D is stored n x m
+  bool transposed;  // D is stored n x m: narrow kernels; those with kTurned if D is plain and bulk
+                    // copies can store it
   RepackOrder
       repack;  // kernels that repack, without splits: moved meanwhile (parts 0: nothing is);
                // a and b say where to. launch_repack_ahead comes directly before.

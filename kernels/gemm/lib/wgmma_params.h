@@ -15,6 +15,8 @@ namespace tw::gemm {
 // Lines of B that a tile copies: half of them are whole atoms of the swizzle (eight lines), so that
 // two CTAs can share them.
 constexpr int copied_lines(int bn) { return (bn + 15) / 16 * 16; }
+// Rows of D in a bulk copy of a turned tile (turned_store.cuh): whole atoms, which divide the tile.
+constexpr int turned_rows(int bn) { return bn % 16 == 0 ? 16 : 8; }
 
 enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 
@@ -22,21 +24,23 @@ enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 // tile is done sooner when its warps store 16 bytes a lane; both need multiples of 16 bytes.
 enum class Store : int { kBulk, kVector, kElements };
 
-// What a kernel does with its sums. The first three store D in the operands' own type
-// (`native_output`) and never read C, the fourth does anything; the last two are the same where the
-// CTAs of a cluster share K. (The narrow kernel, which has one way to store, has kElements and
-// kGeneral.) kRepack...: the kernel has warps that repack operands while it runs (repack_order.h).
+// What a kernel does with its sums. The first four store D in the operands' own type
+// (`native_output`) and never read C; kTurned stores as kBulk does, but n x m. kGeneral does anything
+// else. k...Sum: the same where the CTAs of a cluster share K. (The narrow kernel, which has one way
+// to store, has kElements and kGeneral.) kRepack...: the kernel has warps that repack operands while
+// it runs (repack_order.h).
 enum class Epilogue : int {
   kBulk,
   kVector,
   kElements,
+  kTurned,
   kGeneral,
   kPlainSum,
   kGeneralSum,
   kRepackElements,
   kRepackGeneral
 };
-constexpr int kEpilogues = 8;
+constexpr int kEpilogues = 9;
 template <Epilogue e> constexpr bool kRepacks = e >= Epilogue::kRepackElements;
 // How a kernel stores D, whether it repacks or not.
 template <Epilogue e>
@@ -78,7 +82,7 @@ struct WgmmaParams {
   Store store;
   int64_t ld_d, stride_d;
   Output output;
-  bool transposed;            // narrow_kernel.cuh only: D is n x m, the narrow side first
+  bool transposed;            // D is n x m: narrow_kernel.cuh, Epilogue::kTurned
   int wide_rows;              // narrow_kernel.cuh only: of the wide operand, a CTA
   Source a_source, b_source;  // gather_kernel.cuh only
   RepackOrder repack;         // operands that are moved meanwhile; parts 0: none

@@ -355,16 +355,21 @@ __device__ __forceinline__ float scaled_alpha(const WgmmaParams& p) {
   return alpha;
 }
 
+template <int kCount>
+__device__ __forceinline__ void scale(const WgmmaParams& p, float (&d)[kCount]) {
+  const float alpha = scaled_alpha(p);
+  if (alpha != 1.0f) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) d[i] *= alpha;
+  }
+}
+
 // Scales the accumulators, adds beta * C if kReadsC, and stores the warpgroup's 64 x BN part of D.
 template <class Tile, Epilogue kEpilogue>
 __device__ __forceinline__ void store_tile(const WgmmaParams& p, float (&d)[Tile::BN / 2],
                                            uint32_t staging, StorePart part, int& buffer) {
   constexpr int BN = Tile::BN, kBuffers = Tile::kBuffers, kBytes = Tile::kStagingBytes;
-  const float alpha = scaled_alpha(p);
-  if (alpha != 1.0f) {
-#pragma unroll
-    for (int i = 0; i < BN / 2; ++i) d[i] *= alpha;
-  }
+  scale(p, d);
   if constexpr (kStoresAs<kEpilogue> != Epilogue::kGeneral) {
     constexpr Store kStore = kStoresAs<kEpilogue> == Epilogue::kBulk     ? Store::kBulk
                              : kStoresAs<kEpilogue> == Epilogue::kVector ? Store::kVector

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gemm/lib/elementwise.h"
@@ -193,6 +194,21 @@ template <bool kMnMajor> WgmmaKernel narrow_kernel() {
   return k;
 }
 
+// D^T = B^T A^T, stored turned.
+auto turned(const WgmmaKernel& kernel, int cluster) {
+  return [=](const WgmmaProblem& p) {
+    WgmmaProblem q = p;
+    std::swap(q.a, q.b);
+    std::swap(q.m, q.n);
+    q.transposed = true;
+    WgmmaSchedule s;
+    s.cluster = cluster;
+    s.raster_group = 2;
+    s.sm_count = 4;
+    return launch_wgmma(kernel, q, s, nullptr);
+  };
+}
+
 auto with(const WgmmaKernel& kernel, int cluster, bool shares_a = false, int k_cluster = 1) {
   return [=](const WgmmaProblem& p) {
     WgmmaSchedule s;
@@ -289,6 +305,12 @@ void bf16() {
   using Turns = WgmmaTile<Bf16, Bf16, 128, 128, false, false, 1, true>;
   run<Bf16, Bf16>({"bf16 128x128 in turns", 390, 264, 150, false, false, 0, 1, 0, 264},
                   with(tiled<Turns, Epilogue::kBulk, Epilogue::kElements>(), 2));
+  using Turned = WgmmaTile<Bf16, Bf16, 128, 168, true, false, 1, true>;
+  const WgmmaKernel turned_turns = tiled<Turned, Epilogue::kTurned>();
+  run<Bf16, Bf16>({"bf16 128x168 turned in turns", 389, 264, 150, false, true, 0, 0.5f, 0, 272},
+                  turned(turned_turns, 1));
+  run<Bf16, Bf16>({"bf16 128x168 turned, two CTAs", 181, 520, 70, false, true, 0, 1, 0, 520},
+                  turned(turned_turns, 2));
 }
 
 void while_repacking() {

@@ -38,9 +38,9 @@ GemmProblem problem_of(const nlohmann::json& stored) {
 
 // A kernel's name there, up to the raster: "128x176 turns/c2/k1".
 std::string stored_name(const GemmCandidate& c) {
-  return std::to_string(c.bm) + "x" + std::to_string(c.bn) + (c.ping_pong ? " turns" : "") + "/" +
-         (c.shares_a ? "a" : "c") + std::to_string(c.cluster) + "/k" + std::to_string(c.k_cluster) +
-         "/";
+  const char* kind = !c.ping_pong ? "" : (c.turned ? " turned turns" : " turns");
+  return std::to_string(c.bm) + "x" + std::to_string(c.bn) + kind + "/" + (c.shares_a ? "a" : "c") +
+         std::to_string(c.cluster) + "/k" + std::to_string(c.k_cluster) + "/";
 }
 
 TEST(GemmModel, TakesAFastOneOfTheStoredKernels) {
@@ -331,6 +331,49 @@ TEST(GemmModel, TilesThatATypeOrLayoutDoesNotHaveAreNotTaken) {
     p.b_mn = true;
     EXPECT_TRUE(choose_gemm(p, GemmMachine{}, 64).bn % 32 == 0) << n;
   }
+}
+
+TEST(GemmModel, AnMnMajorBIsMultipliedTurnedWhereWidthsFillAWave) {
+  EXPECT_TRUE(stores_turned({128, 176, 1, true}, 2));
+  EXPECT_FALSE(stores_turned({128, 128, 1, true}, 2));  // D itself has it
+  EXPECT_FALSE(stores_turned({128, 168}, 2));
+  EXPECT_FALSE(stores_turned({128, 168, 1, true}, 4));  // K-major operands only
+  GemmProblem nn = problem(6144, 4096, 8192);
+  nn.b_mn = true;
+  GemmProblem turned = problem(4096, 6144, 8192);  // D^T = B^T A^T
+  turned.a_mn = true;
+  const GemmCandidate c = predict_turned(nn, GemmMachine{}, {128, 176, 1, true}, 2);
+  const GemmCandidate same = predict_gemm(turned, GemmMachine{}, {128, 176, 1, true}, 2, 1, 1);
+  EXPECT_TRUE(c.turned);
+  EXPECT_EQ(c.total_us, same.total_us);
+  EXPECT_EQ(c.waves, same.waves);
+  EXPECT_EQ(describe(c), "128x176 turned turns cluster 2 (A)");
+  for (const int64_t size : {6144, 8192, 16384}) {
+    nn = problem(size, size, size);
+    nn.b_mn = true;
+    EXPECT_TRUE(choose_gemm(nn, GemmMachine{}, 1).turned) << size;
+    const auto never = [&](auto change) {
+      GemmProblem p = nn;
+      change(p);
+      EXPECT_FALSE(choose_gemm(p, GemmMachine{}, 1).turned) << size;
+    };
+    never([](GemmProblem& p) { p.b_mn = false; });
+    never([](GemmProblem& p) { p.a_mn = true; });  // no side has them
+    never([](GemmProblem& p) { p.plain = false; });
+    never([](GemmProblem& p) { p.bulk_d = false; });
+    never([](GemmProblem& p) { p.element_bytes = 1; });
+  }
+  // The operand that has to be repacked changes its place, too.
+  nn = problem(6144, 1024, 8192);
+  nn.b_mn = nn.repack_a = true;
+  turned = problem(1024, 6144, 8192);
+  turned.a_mn = turned.repack_b = true;
+  EXPECT_EQ(predict_turned(nn, GemmMachine{}, {128, 176, 1, true}, 1).repack_us,
+            predict_gemm(turned, GemmMachine{}, {128, 176, 1, true}, 1, 1, 1).repack_us);
+  nn.may_move = false;
+  EXPECT_FALSE(choose_gemm(nn, GemmMachine{}, 1).turned);
+  EXPECT_NE(explain_gemm(problem(64, 64, 64), GemmMachine{}, 1).find("turned: columns of D"),
+            std::string::npos);
 }
 
 TEST(GemmModel, SmallRaggedProductsAreGathered) {
