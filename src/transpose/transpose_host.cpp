@@ -13,6 +13,7 @@
 // Tested by tests/unit/transpose/transpose_host_test.cpp; bench/cpu/transpose_host_bench.cpp
 // measures.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -69,7 +70,7 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
 // The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns
 // as the TLB holds pages, and rows long enough for the hardware to fetch ahead.
-constexpr int64_t kBands[5] = {1024, 2048, 4096, 8192, 8192};
+constexpr int64_t kBands[5] = {1024, 4096, 4096, 8192, 8192};
 template <int kElement> constexpr int64_t kBandBytes = kBands[plan::size_index(kElement)];
 // A band takes up to a block less one column more than its own columns.
 template <int kElement> constexpr int64_t kLineColumns = (kBandBytes<kElement> + 128) / kElement;

@@ -13,32 +13,38 @@
 namespace tilewright {
 namespace {
 
+// shift: elements that `in` and `out` start off their alignment.
 void check(int e, int64_t rows, int64_t cols, int64_t pad_in, int64_t pad_out, int64_t count,
-           int threads) {
+           int threads, int64_t shift = 0) {
   const int64_t ld_in = cols + pad_in, ld_out = rows + pad_out;
   const int64_t in_size = rows * ld_in, out_size = cols * ld_out;
-  std::vector<char> in(size_t(count * in_size * e + 16)),
-      out(size_t(count * out_size * e + 80), char(0x5a));
-  // Output rows start on lines where ld_out allows.
-  char* const to = out.data() + (-reinterpret_cast<uintptr_t>(out.data()) & 63);
+  std::vector<char> in_store(size_t((count * in_size + shift) * e + 80)),
+      out(size_t((count * out_size + shift) * e + 80), char(0x5a));
+  // Rows start on lines where leading dimensions and shift allow.
+  auto begin = [&](std::vector<char>& v) {
+    return v.data() + (-reinterpret_cast<uintptr_t>(v.data()) & 63) + shift * e;
+  };
+  const char* const in = begin(in_store);
+  char* const to = begin(out);
   std::mt19937 random(11);
-  for (char& c : in) c = char(random());
+  for (char& c : in_store) c = char(random());
   std::vector<char> want_store = out;
   char* const want = want_store.data() + (to - out.data());
   for (int64_t b = 0; b < count; ++b)
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
         std::memcpy(want + (b * out_size + c * ld_out + r) * e,
-                    in.data() + (b * in_size + r * ld_in + c) * e, size_t(e));
+                    in + (b * in_size + r * ld_in + c) * e, size_t(e));
   const std::vector<char> poisoned = out;
   for (auto isa : {detail::HostIsa::kPortable, detail::HostIsa::kAvx2, detail::HostIsa::kAvx512}) {
     if (isa > detail::host_isa()) continue;
     std::memcpy(out.data(), poisoned.data(), out.size());
-    ASSERT_TRUE(detail::transpose_host_with(isa, in.data(), ld_in, to, ld_out, rows, cols, e,
+    ASSERT_TRUE(detail::transpose_host_with(isa, in, ld_in, to, ld_out, rows, cols, e,
                                             {count, in_size, out_size}, threads)
                     .ok());
-    EXPECT_TRUE(out == want_store) << e << " bytes, " << rows << "x" << cols << " pads " << pad_in
-                                   << "/" << pad_out << ", instruction set " << int(isa);
+    EXPECT_TRUE(out == want_store)
+        << e << " bytes, " << rows << "x" << cols << " pads " << pad_in << "/" << pad_out
+        << ", shift " << shift << ", instruction set " << int(isa);
   }
 }
 
@@ -70,6 +76,20 @@ TEST(TransposeHost, BatchesThreadsAndStreamedStores) {
   check(1, 3001, 3003, 0, 7, 1, 1);  // output rows on lines, rows and columns left over
   check(2, 2100, 4300, 5, 12, 1, 1);
   check(2, 2100, 4300, 0, 1, 1, 2);  // and nowhere, in two bands
+}
+
+// Rows around tiles (128 and fewer), columns around blocks (64 bytes) and pieces that are fetched
+// (256 bytes), of results just large enough to be streamed; rows that start on lines, and anywhere.
+TEST(TransposeHost, StreamedSizesAroundBlocks) {
+  for (int e : {1, 2, 4, 8, 16}) {
+    check(e, 1024, 8448 / e, 0, 0, 1, 1);
+    check(e, 1023, 8448 / e + 1, 64 / e - 1, 1, 1, 1);
+    check(e, 1025, 8448 / e - 1, 1, 64 / e - 1, 1, 1);
+    check(e, 1027, 8192 / e + 2, 0, 0, 1, 2, 1);
+    check(e, (9 << 20) / (64 + e), 64 / e + 1, 0, 3, 1, 1);
+    check(e, (9 << 20) / (256 + e) + 5, 256 / e + 1, 1, 0, 1, 2, 1);
+    check(e, (9 << 20) / (320 - e), 320 / e - 1, 0, 1, 1, 1, 3);
+  }
 }
 
 TEST(TransposeHost, RefusesByName) {
