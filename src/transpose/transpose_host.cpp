@@ -68,12 +68,13 @@ constexpr int kHostColumns = std::max(panel_of(kElement).row_bytes / kElement, k
                                                                                : kElement == 2 ? 16
                                                                                                : 8);
 template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
-// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: as many columns
-// as the TLB holds pages, and rows long enough for the hardware to fetch ahead.
+// The path of lines (AVX-512), for the same elements. Bytes of a row side by side: no more columns
+// than the TLB holds pages. Where output rows start anywhere, every column carries a line: fewer
+// columns keep them nearer.
 constexpr int64_t kBands[5] = {1024, 4096, 4096, 8192, 8192};
-template <int kElement> constexpr int64_t kBandBytes = kBands[plan::size_index(kElement)];
-// A band takes up to a block less one column more than its own columns.
-template <int kElement> constexpr int64_t kLineColumns = (kBandBytes<kElement> + 128) / kElement;
+constexpr int64_t kCarryingBands[5] = {1024, 2048, 2048, 4096, 8192};
+template <int kElement, bool kCarrying>
+constexpr int64_t kBandBytes = (kCarrying ? kCarryingBands : kBands)[plan::size_index(kElement)];
 constexpr int64_t kHostBufferBytes = 256 * 1024;
 
 // Elements one by one, in squares that fit the first-level cache.
