@@ -44,7 +44,7 @@ constexpr bool has_gemm_tile(GemmTile t, int element_bytes, bool b_mn) {
 // Which of them have kernels that store D turned (turned_store.cuh): where A is K-major and B
 // MN-major, D^T = B^T A^T has the widths that D has not.
 constexpr bool stores_turned(GemmTile t, int element_bytes) {
-  return t.ping_pong && t.bn > 128 && element_bytes == 2;
+  return t.ping_pong && t.bn % 64 != 0 && element_bytes == 2;
 }
 // Which of them have kernels that repack operands while they run: those that large products take.
 // (Ping-pong does not: when two warps moved, 8191 cubed took as long in 128x176 as in 128x256.)

@@ -285,6 +285,8 @@ void for_each_candidate(const GemmProblem& p, const GemmMachine& machine, GemmTi
 
 // Tiles that store D turned, where those of D itself lack a width.
 template <class Visit> void for_each_turned_tile(const GemmProblem& p, Visit visit) {
+  constexpr int64_t kLeastK = 1024;  // shorter products were not measured
+  if (p.k < kLeastK) return;
   if (p.cuda_cores || p.a_mn || !p.b_mn || !p.plain || !p.bulk_d || lacks_room(p)) return;
   for (const GemmTile& tile : kGemmTiles) {
     if (stores_turned(tile, p.element_bytes)) visit(tile);

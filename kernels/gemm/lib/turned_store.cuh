@@ -1,7 +1,7 @@
 // How a tile of D leaves turned: the product was computed as D^T = B^T A^T.
 //
 // Problem: an MN-major operand on WGMMA's N side comes in panels of 64 columns, so that the widths
-// of ping-pong that fill a last wave (160, 168, 176) do not exist for it; on the M side it may be
+// of ping-pong that fill a wave (96, 112, 160 to 176) do not exist for it; on the M side it may be
 // MN-major at no cost. Choice: such a product changes its operands' places, and the fragments, whose
 // rows are columns of D, pass through the transposing stmatrix. A buffer holds 64 rows of D and the
 // 64 columns of a warpgroup's half of the tile, a swizzled row of 128 bytes. A warp's own part of

@@ -335,6 +335,7 @@ TEST(GemmModel, TilesThatATypeOrLayoutDoesNotHaveAreNotTaken) {
 
 TEST(GemmModel, AnMnMajorBIsMultipliedTurnedWhereWidthsFillAWave) {
   EXPECT_TRUE(stores_turned({128, 176, 1, true}, 2));
+  EXPECT_TRUE(stores_turned({128, 96, 1, true}, 2));
   EXPECT_FALSE(stores_turned({128, 128, 1, true}, 2));  // D itself has it
   EXPECT_FALSE(stores_turned({128, 168}, 2));
   EXPECT_FALSE(stores_turned({128, 168, 1, true}, 4));  // K-major operands only
@@ -362,7 +363,12 @@ TEST(GemmModel, AnMnMajorBIsMultipliedTurnedWhereWidthsFillAWave) {
     never([](GemmProblem& p) { p.plain = false; });
     never([](GemmProblem& p) { p.bulk_d = false; });
     never([](GemmProblem& p) { p.element_bytes = 1; });
+    never([](GemmProblem& p) { p.k = 512; });
   }
+  nn =
+      problem(1536, 1024, 4096);  // 128 tiles of 128x96: one wave (measured: 20.3 us, 128x128 24.0)
+  nn.b_mn = true;
+  EXPECT_EQ(describe(choose_gemm(nn, GemmMachine{}, 1)), "128x96 turned turns");
   // The operand that has to be repacked changes its place, too.
   nn = problem(6144, 1024, 8192);
   nn.b_mn = nn.repack_a = true;
