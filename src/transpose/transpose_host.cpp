@@ -71,7 +71,7 @@ template <int kElement> constexpr int kHostAhead = panel_of(kElement).ahead;
 // The path of lines (AVX-512), for the same elements. Bytes of a row side by side: no more columns
 // than the TLB holds pages. Where output rows start anywhere, every column carries a line: fewer
 // columns keep them nearer.
-constexpr int64_t kBands[5] = {1024, 4096, 4096, 8192, 8192};
+constexpr int64_t kBands[5] = {1024, 2048, 4096, 8192, 8192};
 constexpr int64_t kCarryingBands[5] = {1024, 2048, 2048, 4096, 8192};
 template <int kElement, bool kCarrying>
 constexpr int64_t kBandBytes = (kCarrying ? kCarryingBands : kBands)[plan::size_index(kElement)];
