@@ -121,11 +121,13 @@ void verify_windows(Log& log, Type type, int64_t batches, bool one_a) {
   std::vector<int64_t> rows(m);
   for (int64_t i = 0; i < m; ++i) rows[i] = i;
   std::vector<double> want(batches * m * n);
+  DeviceBytes reference(want.size() * sizeof(double));
   for (int64_t batch = 0; batch < batches; ++batch) {
     GemmArguments one = g;
     one.a = buffer.data() + batch * g.stride_a * bytes;
-    reference_rows(one, rows, want.data() + batch * m * n);
+    reference_rows(one, rows, reinterpret_cast<double*>(reference.data()) + batch * m * n);
   }
+  TW_CUDA(cudaMemcpy(want.data(), reference.data(), reference.size(), cudaMemcpyDeviceToHost));
   std::string problem;
   run_and_fetch(g, 4, &problem);
   std::vector<char> after(buffer.size());
