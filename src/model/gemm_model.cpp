@@ -424,11 +424,16 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                             static_cast<double>(p.k) * static_cast<double>(p.batches);
   const double warm = operations * p.element_bytes > 6e11 ? machine.warm_cooperative : 1;
+  constexpr int kManyWaves = 6;
+  const bool pairs_gain = tiles_m == 2 || (tile.bn >= 160 && c.waves >= kManyWaves);
+  const double alone = cluster == 1 && pairs_gain ? machine.ping_pong_alone : 1;
+  const double sets = p.element_bytes == 1 && tile.bn > 128 ? machine.one_set : 1;
   const double tensor =
       tile.ping_pong
           ? ideal /
-                (machine.ping_pong_efficiency * (1 - machine.ping_pong_narrow * narrow * narrow))
-          : ideal / machine.tensor_efficiency * (1 + 0.02 * (256 - tile.bn) / 64.0) * warm;
+                (machine.ping_pong_efficiency * (1 - machine.ping_pong_narrow * narrow * narrow)) *
+                alone
+          : ideal / machine.tensor_efficiency * (1 + 0.02 * (256 - tile.bn) / 64.0) * warm * sets;
   // Ping-pong kernels reach the tensor cores' rate in spite of it.
   const double shared =
       tile.ping_pong ? 0 : warpgroups * (64 + tile.bn) + 0.9 * (tile.bm + tile.bn);
@@ -448,9 +453,11 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
                          : p.k * p.element_bytes > kLongRowBytes ? machine.ping_pong_l2_long_rows
                                                                  : machine.ping_pong_l2;
   const double l2 = fetched / (l2_rate / std::max(busy, 0.5));
-  const double lone = warpgroups >= 2 ? 0
-                      : shares_a      ? machine.lone_sharing_clocks
-                                      : machine.lone_warpgroup_clocks;
+  // Panels of 32 columns have lines of 64 bytes.
+  const bool half_lines = p.b_mn && tile.bn == 32 && !shares_a;
+  const double lone = warpgroups >= 2                              ? 0
+                      : units_m == 1 && splits == 1 && !half_lines ? machine.lone_one_row_clocks
+                                                                   : machine.lone_warpgroup_clocks;
   // CTAs that share an SM take turns with all of it but the latency.
   const auto sharing = static_cast<double>(
       std::min<int64_t>(tile.resident, div_up(units * cluster * k_cluster, machine.sm_count)));
@@ -472,10 +479,21 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t blocks = div_up(div_up(p.k * p.element_bytes, 128), splits * k_cluster);
   const double clock_us = 1e-3 / machine.clock_ghz;
   c.mainloop_us = static_cast<double>(blocks) * (c.waves * c.block_clocks + edge_clocks) * clock_us;
-  if (cluster > 1) c.mainloop_us += (shares_a ? 0.5 : 1) * machine.cluster_start_us;
+  if (cluster > 1) {
+    c.mainloop_us += (shares_a || units_m > 1 ? 1 : 0.5) * machine.cluster_start_us;
+  }
   const double staged = splits > 1 ? 4 : p.output_bytes;
   // In ping-pong only the last tile's is not hidden.
   c.epilogue_us = (tile.ping_pong ? 1 : c.waves) * (500 + tile.bn * staged * 1.4) * clock_us;
+
+  // With one wave all of D leaves at once, behind the sums: what tiles of more than 128 x 128 take
+  // longer (2048 cubed: 128x256 25.4 us, two tiles of 128x128 in turns 24.8; of a ragged D, 2047 cubed,
+  // 36 and 38).
+  if (c.waves == 1 && p.output_bytes == 2 && splits == 1 && k_cluster == 1 && !p.repack_a &&
+      !p.repack_b) {
+    const double beyond = std::max(0, tile.bm * tile.bn - 128 * 128) * 2.0;
+    c.epilogue_us += beyond / machine.drain_bytes_per_clock * clock_us;
+  }
 
   // Walk tiles so that those in flight form a square of operand bytes: g tiles of bm by w/g of bn.
   const double in_flight =
@@ -484,12 +502,16 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   c.raster_group = static_cast<int>(std::clamp<double>(std::lround(square), 1, 64));
   // Over many waves the CTAs drift apart, most of all in ping-pong; fewer rows of tiles at a time
   // keep them near each other (16384 cubed in ping-pong: 0.89 of the time in bf16, 0.76 in tf32).
-  constexpr int kManyWaves = 6;
   constexpr int64_t kVeryLongRowBytes = 24576;
   const int few_rows = p.k * p.element_bytes > kLongRowBytes ? 4 : 8;
   if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
                    : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
     c.raster_group = std::min(c.raster_group, few_rows);
+  // In groups of equal size: a last one of few rows shares less (4096x28672x4096 in pairs, 16 rows of
+  // them: 1437 us in groups of seven, 1400 of eight).
+  const auto groups = std::max<int64_t>(
+      1, std::lround(static_cast<double>(units_m) / static_cast<double>(c.raster_group)));
+  c.raster_group = static_cast<int>(std::min<int64_t>(div_up(units_m, groups), 64));
   plan_repack(p, machine, slots, &c);
 
   // The ring holds what 227 KiB leave beside the staging of D.

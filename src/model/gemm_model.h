@@ -38,18 +38,25 @@ struct GemmMachine {
   double tensor_efficiency =
       0.875;                       // of the nominal tensor rate at that clock, power limit included
   double l2_bytes_per_clock = 69;  // per SM, all SMs at once
+  double drain_bytes_per_clock = 24;  // ... of D, when all store at once
   // Ping-pong: the same for 160 columns and more, with no gap between tiles, and what narrower ones
   // lose; L2's rate with several waves and with few.
   double ping_pong_efficiency = 0.88, ping_pong_narrow = 1.8e-5;
   double ping_pong_l2 = 54, ping_pong_l2_few_waves = 62;
   // ... and with rows of A beyond 12 KiB, over whose length neighbours drift apart.
   double ping_pong_l2_long_rows = 44;
+  // ... and what those take longer whose CTAs share nothing: with two rows of tiles, or with 160
+  // columns and more and six waves (4096x11008x4096: 493 us, cuBLASLt's pairs 461).
+  double ping_pong_alone = 1.02;
   // What the other tiles take more once the power limit rules.
   double warm_cooperative = 1.02;
-  // Least clocks that a K block takes when a CTA has one warpgroup; and when it shares A.
-  double lone_warpgroup_clocks = 290, lone_sharing_clocks = 270;
+  // fp8 with one set of partial sums (more than 128 columns): tensor cores wait while it is added.
+  double one_set = 1.07;
+  // Least clocks that a K block takes when a CTA has one warpgroup; and where all CTAs read the same
+  // blocks of A at about the same time.
+  double lone_warpgroup_clocks = 290, lone_one_row_clocks = 240;
   double outside_row_clocks = 2.5;  // for each row of a K block's boxes outside the matrix
-  double cluster_start_us = 0.6;    // two CTAs that share B start together
+  double cluster_start_us = 0.6;    // the CTAs of a cluster start together
   double cluster_sum_us = 2.5;      // cluster barriers; and bytes a CTA reads of its peers' sums:
   double cluster_read_gb_s = 33;
   double cuda_core_clock_ghz = 1.95, cuda_core_efficiency = 0.73;

@@ -183,7 +183,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kResident)
   if (warp == 4) {
     if (p.after != nullptr) fence_async_global();
     if (elect_lane())
-      narrow_produce<Tile>(p, stages, full, empty, w0, batch, first, count, tile * 5);
+      narrow_produce<Tile>(p, stages, full, empty, w0, batch, first, count,
+                           p.starts_apart ? tile * 5 : 0);
     __syncwarp();
   } else {
     float d[2][BX / 2];

@@ -180,12 +180,11 @@ __device__ __forceinline__ void produce(const WgmmaParams& p, uint32_t stages, u
     const int first_block = (tile.z - batch * p.splits) * p.k_blocks_per_split;
     const int last_block = min(first_block + p.k_blocks_per_split, p.k_blocks);
     const int mn = kIsA ? tile.m(p, rank) * Tile::BM : tile.n(p, rank) * Tile::BN;
-    // With one tile along M nobody shares B's columns: each tile starts at another k, so that rows
-    // a large power of two apart do not all ask the same DRAM channels at once; where the grid
-    // splits K, each split does. The order within a sum is free.
+    // CTAs that run together read the same blocks of the operand that they share at about the same
+    // time, which L2 then sees once; pairs that share A have no use for it, and ask fewer DRAM
+    // channels at once where each starts at another k. The order within a sum is free.
     int block = first_block;
-    if (p.units_m == 1 || (p.splits > 1 && p.k_cluster == 1))
-      block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);
+    if (p.starts_apart) block += (tile.n_unit + tile.z) * 5 % (last_block - first_block);
 #pragma unroll 1
     for (int count = first_block; count < last_block; ++count) {
       if (waits && (block % model::kRepackBand == 0 || count == first_block)) {
@@ -357,8 +356,8 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
     };
     if constexpr (Tile::kPromote) {
       // Two sets of partial sums where registers hold them: one is added while the tensor cores
-      // work on the other, four K blocks in a row (across iterations of the loop ptxas would
-      // serialise them).
+      // work on the other, in chains of K blocks (across iterations of a loop ptxas would serialise
+      // them). At the end of a chain nothing is in flight, so chains are long where K is.
       constexpr int kSets = BN <= 128 ? 2 : 1;
       float part[kSets][BN / 2];
 #pragma unroll
@@ -377,21 +376,27 @@ __device__ __forceinline__ void consume(const WgmmaParams& p, uint32_t stages, u
       };
       int block = 0;
       if constexpr (kSets == 2) {
+        auto chains_of = [&]<int kChain>() {
 #pragma unroll 1
-        for (; block + 3 < blocks; block += 4) {
-          issue(0);
-          issue(1);
-          wgmma_wait<1>();
-          add(0);
-          issue(0);
-          wgmma_wait<1>();
-          add(1);
-          issue(1);
-          wgmma_wait<1>();
-          add(0);
-          wgmma_wait<0>();
-          add(1);
+          for (; block + kChain <= blocks; block += kChain) {
+            issue(0);
+#pragma unroll
+            for (int i = 1; i < kChain; ++i) {
+              issue(i & 1);
+              wgmma_wait<1>();
+              add((i - 1) & 1);
+            }
+            wgmma_wait<0>();
+            add((kChain - 1) & 1);
+          }
+        };
+        // A sum has two chains at least: what runs once has to be fetched for that. (Kernels that
+        // repack have no registers for longer ones: 4095 cubed took 162 us with them, 142 without.)
+        if constexpr (!kRepacks<kEpilogue>) {
+          if (Tile::kConsumers == 2 && blocks >= 64) chains_of.template operator()<32>();
+          if (blocks >= 32) chains_of.template operator()<16>();
         }
+        chains_of.template operator()<4>();
       }
 #pragma unroll 1
       for (; block < blocks; ++block) {

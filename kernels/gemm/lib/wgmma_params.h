@@ -72,6 +72,7 @@ struct WgmmaParams {
   int raster_group;      // units along M walked before the next along N
   int cluster;           // CTAs that share an operand: 1, 2 or 4
   bool shares_a;         // they lie along N and share A; else along M, and share B
+  bool starts_apart;     // each tile starts at another k
   int k_cluster;  // > 1: this many CTAs of a cluster each take a split of one tile (cluster is 1)
   float alpha, beta;
   const float* scale_a;  // fp8: device scalars, or null

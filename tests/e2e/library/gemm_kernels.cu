@@ -2,6 +2,7 @@
 // clusters, mbarriers, WGMMA and repacking while the product runs come to without a GPU. Results
 // against sums in double; `tilewright check` has to find nothing (gemm_library.sh).
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include <cmath>
 #include <cstdio>
@@ -153,11 +154,14 @@ void fp32() {
                     });
 }
 
-// ---- bf16 on the tensor cores ----
+// ---- tensor cores ----
+
+template <class T>
+static constexpr Element kElementOf = sizeof(T) == 1 ? Element::kE4m3 : Element::kBf16;
 
 template <class Tile, Epilogue... kEpilogues> WgmmaKernel tiled() {
   WgmmaKernel k{};
-  k.element_a = k.element_b = Element::kBf16;
+  k.element_a = k.element_b = kElementOf<typename Tile::A>;
   k.bm = Tile::BM, k.bn = Tile::BN, k.stages = Tile::kStages;
   k.threads = Tile::kThreads;
   k.shared_bytes = Tile::kSharedBytes;
@@ -225,7 +229,7 @@ auto with(const WgmmaKernel& kernel, int cluster, bool shares_a = false, int k_c
 constexpr int kColumnRows = 128;
 cudaError_t repacking(const WgmmaKernel& kernel, int cluster, WgmmaProblem p,
                       const WgmmaKernel* narrow = nullptr) {
-  const int bytes = 2;
+  const int bytes = element_bytes(kernel.element_a);
   const DeviceArray<char> storage_a(std::vector<char>((p.m + 600ll) * (p.k + 600ll) * bytes)),
       storage_b(std::vector<char>((p.n + 600ll) * (p.k + 600ll) * bytes));
   MovedPair moved{p.a, p.b, p.a, p.b};
@@ -313,7 +317,27 @@ void bf16() {
                   turned(turned_turns, 2));
 }
 
+// Sums in chains of 32, 16 and 4 K blocks, and what is left of them.
+void fp8() {
+  using E4m3 = __nv_fp8_e4m3;
+  using Tile = WgmmaTile<E4m3, E4m3, 128, 128, false, false, 1>;
+  const WgmmaKernel kernel = tiled<Tile, Epilogue::kBulk, Epilogue::kElements>();
+  run<E4m3, Bf16>({"e4m3 128x128, 69 K blocks", 70, 136, 8792, false, false, 0, 1, 0, 136},
+                  with(kernel, 1));
+  run<E4m3, Bf16>({"e4m3 128x128, 37 K blocks", 133, 67, 4680, false, false, 0, 0.5f, 0, 67},
+                  with(kernel, 2));
+  run<E4m3, Bf16>({"e4m3 128x128, 3 K blocks", 390, 264, 300, false, false, 1, 1, 0, 264},
+                  with(kernel, 1));
+}
+
 void while_repacking() {
+  using E4m3 = __nv_fp8_e4m3;
+  using Fp8 = WgmmaTile<E4m3, E4m3, 128, 128, false, false, 1>;
+  const WgmmaKernel fp8 = tiled<Fp8, Epilogue::kRepackElements>();
+  for (int cluster : {1, 2})
+    run<E4m3, Bf16>({cluster == 1 ? "e4m3 128x128, repacking" : "e4m3 128x128, repacking, two CTAs",
+                     389, 261, 2100, false, false, -1, 1, 0, 261},
+                    [&](const WgmmaProblem& p) { return repacking(fp8, cluster, p); });
   using Large = WgmmaTile<Bf16, Bf16, 128, 256, false, false, 1>;
   const WgmmaKernel large = tiled<Large, Epilogue::kRepackElements, Epilogue::kRepackGeneral>();
   for (int cluster : {1, 2})
@@ -341,6 +365,7 @@ int main(int argc, char**) {
   if (argc == 1) {
     fp32();
     bf16();
+    fp8();
   } else {
     while_repacking();
   }
