@@ -1,8 +1,8 @@
 // A product as the library queues it: whole, or with a few rows or columns beyond whole tiles apart
 // (plan_gemm of gemm_model.h).
 //
-// Problem: one row beyond 4096 costs a wave of tiles. Choice: predict both ways, the edges as products
-// of their own; where the main part repacks while it runs they start in its last wave.
+// Problem: one row beyond 4096 costs a wave of tiles. Choice: predict both ways, the edges as
+// products of their own; where the main part repacks while it runs they start in its last wave.
 //
 // Tested by tests/unit/model/gemm_model_test.cpp.
 #include <algorithm>

@@ -43,8 +43,7 @@ constexpr const char* kColumns =
     "other.\n"
     "turns: two warpgroups with tiles of their own; pair: two CTAs an SM; turned: columns of D on "
     "the 64\nrows of WGMMA; narrow: its long side there; gather: reads any pitch without "
-    "repacking; "
-    "TMA: fp32 fed by\nbulk copies.\n";
+    "repacking; TMA: fp32\nfed by bulk copies.\n";
 
 // Why a candidate lost to the chosen one.
 const char* reason_of(const GemmCandidate& c, const GemmCandidate& chosen) {

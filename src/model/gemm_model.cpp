@@ -487,8 +487,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   c.epilogue_us = (tile.ping_pong ? 1 : c.waves) * (500 + tile.bn * staged * 1.4) * clock_us;
 
   // With one wave all of D leaves at once, behind the sums: what tiles of more than 128 x 128 take
-  // longer (2048 cubed: 128x256 25.4 us, two tiles of 128x128 in turns 24.8; of a ragged D, 2047 cubed,
-  // 36 and 38).
+  // longer (2048 cubed: 128x256 25.4 us, two tiles of 128x128 in turns 24.8; of a ragged D, 2047
+  // cubed, 36 and 38).
   if (c.waves == 1 && p.output_bytes == 2 && splits == 1 && k_cluster == 1 && !p.repack_a &&
       !p.repack_b) {
     const double beyond = std::max(0, tile.bm * tile.bn - 128 * 128) * 2.0;
@@ -507,8 +507,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
                    : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
     c.raster_group = std::min(c.raster_group, few_rows);
-  // In groups of equal size: a last one of few rows shares less (4096x28672x4096 in pairs, 16 rows of
-  // them: 1437 us in groups of seven, 1400 of eight).
+  // In groups of equal size: a last one of few rows shares less (4096x28672x4096 in pairs, 16 rows
+  // of them: 1437 us in groups of seven, 1400 of eight).
   const auto groups = std::max<int64_t>(
       1, std::lround(static_cast<double>(units_m) / static_cast<double>(c.raster_group)));
   c.raster_group = static_cast<int>(std::min<int64_t>(div_up(units_m, groups), 64));

@@ -52,8 +52,8 @@ struct GemmMachine {
   double warm_cooperative = 1.02;
   // fp8 with one set of partial sums (more than 128 columns): tensor cores wait while it is added.
   double one_set = 1.07;
-  // Least clocks that a K block takes when a CTA has one warpgroup; and where all CTAs read the same
-  // blocks of A at about the same time.
+  // Least clocks that a K block takes when a CTA has one warpgroup; and where there is one row of
+  // tiles, whose CTAs all read the same blocks of A.
   double lone_warpgroup_clocks = 290, lone_one_row_clocks = 240;
   double outside_row_clocks = 2.5;  // for each row of a K block's boxes outside the matrix
   double cluster_start_us = 0.6;    // the CTAs of a cluster start together
@@ -106,8 +106,8 @@ struct GemmProblem {
   bool a_mn = false, b_mn = false;                // as the kernel reads them: M or N along the line
   bool transpose_a = false, transpose_b = false;  // tensor cores: transposed into the workspace
   bool plain = true;  // D of the operands' own type and beta = 0: ping-pong kernels store no other
-  bool bulk_d =
-      true;  // width, pitch and address of D suit bulk copies: turned tiles store no other
+  // Width, pitch and address of D suit bulk copies: turned tiles store no other.
+  bool bulk_d = true;
   bool may_move = true;  // the workspace has room to transpose or repack operands
   bool straddles_a = false, straddles_b = false;  // its lines do not start on 128 bytes
   bool on_idle_sms = false;  // it gets SMs that the last wave of another product leaves idle
@@ -123,8 +123,8 @@ struct GemmCandidate {
   bool shares_a = false;   // the CTAs of `cluster` lie along N and share A; else along M
   bool ping_pong = false;  // kTiled: each warpgroup has tiles of its own
   int groups = 1;          // kGather, kFma: parts of a CTA that share its K blocks
-  // D is computed transposed: narrow kernels where the wide operand is B, tiles that store it turned.
-  // Sides and operands are those of D^T = B^T A^T then: bm lies along n, `cluster` shares A.
+  // D is computed transposed: narrow kernels where the wide operand is B, tiles that store it
+  // turned. Sides and operands are those of D^T = B^T A^T then: bm lies along n, `cluster` shares A.
   bool turned = false;
   int k_cluster = 1;  // CTAs of one cluster that split K of a tile and sum in shared memory
   int splits = 1;     // partial results in the workspace, summed by a second kernel

@@ -2,11 +2,11 @@
 //
 // Problem: an MN-major operand on WGMMA's N side comes in panels of 64 columns, so that the widths
 // of ping-pong that fill a wave (96, 112, 160 to 176) do not exist for it; on the M side it may be
-// MN-major at no cost. Choice: such a product changes its operands' places, and the fragments, whose
-// rows are columns of D, pass through the transposing stmatrix. A buffer holds 64 rows of D and the
-// 64 columns of a warpgroup's half of the tile, a swizzled row of 128 bytes. A warp's own part of
-// that would be 32 bytes of every row; so the warpgroup meets once a buffer, and each warp stores
-// whole rows. The other warpgroup multiplies meanwhile.
+// MN-major at no cost. Choice: such a product changes its operands' places, and the fragments,
+// whose rows are columns of D, pass through the transposing stmatrix. A buffer holds 64 rows of D
+// and the 64 columns of a warpgroup's half of the tile, a swizzled row of 128 bytes. A warp's own
+// part of that would be 32 bytes of every row; so the warpgroup meets once a buffer, and each warp
+// stores whole rows. The other warpgroup multiplies meanwhile.
 //
 // Limits: 16-bit D that bulk copies can store; ping-pong. Tested by tilewright-bench gemm --suite
 // verify.
@@ -18,8 +18,8 @@
 
 namespace tw::gemm {
 
-// Scales and stores 64 rows of the kernel's tile, `part.m0` on, as columns of D. Columns of the tile,
-// `part.x` on, are rows of D. `group`: the warpgroup of the CTA.
+// Scales and stores 64 rows of the kernel's tile, `part.m0` on, as columns of D. Columns of the
+// tile, `part.x` on, are rows of D. `group`: the warpgroup of the CTA.
 template <class Tile>
 __device__ __forceinline__ void store_turned(const WgmmaParams& p, float (&d)[Tile::BN / 2],
                                              uint32_t staging, StorePart part, int group,

@@ -58,8 +58,8 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
   const int rows = kernel.kernel == GemmKernel::kNarrow ? schedule.wide_rows : kernel.bm;
   p.units_m = div_up(problem.m, static_cast<int64_t>(rows) * along_m);
   p.units_n = div_up(problem.n, static_cast<int64_t>(kernel.bn) * along_n);
-  // Measured, and not understood: rows a multiple of 16 KiB apart make the narrow kernel 0.3 to 1.5 %
-  // slower where all its CTAs start at the same k, others 1 to 4 % faster.
+  // Measured, and not understood: rows a multiple of 16 KiB apart make the narrow kernel 0.3 to
+  // 1.5 % slower where all its CTAs start at the same k, others 1 to 4 % faster.
   constexpr int64_t kApartPitch = 16384;
   p.starts_apart = kernel.kernel == GemmKernel::kNarrow
                        ? !problem.a.mn_major &&

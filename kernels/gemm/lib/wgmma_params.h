@@ -25,10 +25,10 @@ enum class Output : int { kF32 = 0, kBf16 = 1, kF16 = 2 };
 enum class Store : int { kBulk, kVector, kElements };
 
 // What a kernel does with its sums. The first four store D in the operands' own type
-// (`native_output`) and never read C; kTurned stores as kBulk does, but n x m. kGeneral does anything
-// else. k...Sum: the same where the CTAs of a cluster share K. (The narrow kernel, which has one way
-// to store, has kElements and kGeneral.) kRepack...: the kernel has warps that repack operands while
-// it runs (repack_order.h).
+// (`native_output`) and never read C; kTurned stores as kBulk does, but n x m. kGeneral does
+// anything else. k...Sum: the same where the CTAs of a cluster share K. (The narrow kernel, which
+// has one way to store, has kElements and kGeneral.) kRepack...: the kernel has warps that repack
+// operands while it runs (repack_order.h).
 enum class Epilogue : int {
   kBulk,
   kVector,
