@@ -122,7 +122,7 @@ bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_
   const int lines = problem.transposed ? problem.n : problem.m,
             length = problem.transposed ? problem.m : problem.n;
   const bool whole = !shared_k && kernel.kernel != GemmKernel::kNarrow &&
-                     length * bytes % 16 == 0 &&
+                     int64_t{length} * bytes % 16 == 0 &&
                      suits_tma(problem.d, problem.ld_d, problem.stride_d, matrices, bytes);
   // Measured: with one tile a CTA and up to 128 columns the warps' own stores end sooner; wider tiles
   // and ping-pong have no kernel for it.
