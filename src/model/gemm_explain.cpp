@@ -138,10 +138,11 @@ std::string explain_gemm(const GemmProblem& p, const GemmMachine& machine, int m
         c.mainloop_us + c.epilogue_us > c.dram_us ? c.mainloop_us + c.epilogue_us : c.dram_us;
     std::snprintf(
         line, sizeof line,
-        "%-20s %7s %9d %6d %5d %4.0f%% %12.0f %8.1f %7.1f %8.1f %9.1f %8.1f %9.1f %8.1f\n",
+        "%-20s %7s %9d %6d %5lld %4.0f%% %12.0f %8.1f %7.1f %8.1f %9.1f %8.1f %9.1f %8.1f\n",
         (name_of(c) + part("groups ", c.groups)).c_str(), cluster_of(c).c_str(), c.k_cluster,
-        c.splits, c.waves, 100 * c.last_wave_fill, c.block_clocks, c.mainloop_us, c.epilogue_us,
-        c.dram_us, c.total_us - longer - other, other, c.total_us, work / c.total_us * 1e-6);
+        c.splits, static_cast<long long>(c.waves), 100 * c.last_wave_fill, c.block_clocks,
+        c.mainloop_us, c.epilogue_us, c.dram_us, c.total_us - longer - other, other, c.total_us,
+        work / c.total_us * 1e-6);
     text += line;
   }
   const GemmCandidate& chosen = candidates.front();

@@ -175,7 +175,7 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
   const int resident = tile.resident;
   const int warps = tile.groups * (tile.bn == 256 ? 8 : (tile.bn == 128 ? 4 : 2));
   const int64_t slots = cluster_slots(machine, resident, k_cluster) * k_cluster;
-  c.waves = static_cast<int>(div_up(units, slots));
+  c.waves = div_up(units, slots);
   const int64_t last = units - (c.waves - 1) * slots;
   c.last_wave_fill = static_cast<double>(last) / static_cast<double>(slots);
   // CTAs that share an SM share its 128 lanes; few warps leave them waiting. 8 x 16 a thread load
@@ -204,7 +204,7 @@ GemmCandidate predict_cuda_cores(const GemmProblem& p, const GemmMachine& machin
       (c.waves - 1) * clocks_of(resident) + clocks_of(div_up(last, machine.sm_count));
   const double clock_us = 1e-3 / machine.cuda_core_clock_ghz;
   c.mainloop_us = turns * static_cast<double>(blocks) * clock_us;
-  c.epilogue_us = c.waves * 1500 * clock_us;
+  c.epilogue_us = static_cast<double>(c.waves) * 1500 * clock_us;
   if (k_cluster > 1) c.epilogue_us += machine.cluster_sum_us + cluster_read_us(machine, c);
   if (tile.groups > 1) c.epilogue_us += machine.group_sum_us;
   c.raster_group = 8;
@@ -412,7 +412,7 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   const int64_t units = units_m * units_n * p.batches * splits;
   c.resident = tile.resident;
   const int64_t slots = cluster_slots(machine, tile.resident, cluster * k_cluster);
-  c.waves = static_cast<int>(div_up(units, slots));
+  c.waves = div_up(units, slots);
   c.last_wave_fill =
       static_cast<double>(units - (c.waves - 1) * slots) / static_cast<double>(slots);
 
@@ -566,7 +566,7 @@ GemmCandidate predict_narrow(const GemmProblem& p, const GemmMachine& machine, b
   c.k_cluster = k_cluster;
   const int64_t clusters = div_up(wide, c.bm) * p.batches;
   const int64_t slots = cluster_slots(machine, c.resident, k_cluster);
-  c.waves = static_cast<int>(div_up(clusters, slots));
+  c.waves = div_up(clusters, slots);
   c.last_wave_fill =
       static_cast<double>(clusters - (c.waves - 1) * slots) / static_cast<double>(slots);
   const double sharing = std::clamp(static_cast<double>(clusters * k_cluster) / machine.sm_count,
@@ -607,7 +607,7 @@ GemmCandidate predict_sgemm_narrow(const GemmProblem& p, const GemmMachine& mach
   c.k_cluster = k_cluster;
   const int64_t clusters = div_up(turned ? p.n : p.m, kFmaNarrowWide) * p.batches;
   const int64_t slots = cluster_slots(machine, c.resident, k_cluster);
-  c.waves = static_cast<int>(div_up(clusters, slots));
+  c.waves = div_up(clusters, slots);
   c.last_wave_fill =
       static_cast<double>(clusters - (c.waves - 1) * slots) / static_cast<double>(slots);
   c.bound = GemmBound::kLatency;
@@ -634,7 +634,7 @@ GemmCandidate predict_gather(const GemmProblem& p, const GemmMachine& machine, i
   c.resident = gather_resident(groups, p.element_bytes);
   const int64_t ctas = div_up(p.m, c.bm) * div_up(p.n, c.bn) * p.batches * splits;
   const int64_t slots = int64_t{machine.sm_count} * c.resident;
-  c.waves = static_cast<int>(div_up(ctas, slots));
+  c.waves = div_up(ctas, slots);
   c.last_wave_fill = static_cast<double>(ctas - (c.waves - 1) * slots) / static_cast<double>(slots);
   const int64_t warpgroups = std::min<int64_t>(c.resident, div_up(ctas, machine.sm_count)) * groups;
   const int64_t blocks = div_up(div_up(div_up(p.k * p.element_bytes, 128), splits), groups);

@@ -134,7 +134,7 @@ struct GemmCandidate {
   int64_t first_rows = 0, first_columns = 0;
   double repack_wait_us = 0;   // tiles that wait for lines that are not there yet
   bool moves_jointly = false;  // the second wave reads other rows, too, not only other columns
-  int waves = 0;
+  int64_t waves = 0;
   double last_wave_fill = 0;  // share of the SMs that have a tile in the last wave
   double block_clocks = 0;    // one K block of one tile
   double mainloop_us = 0, epilogue_us = 0, dram_us = 0, reduce_us = 0, repack_us = 0;

@@ -90,6 +90,18 @@ TEST(GemmModel, CountsWavesAndTheLastOne) {
   EXPECT_DOUBLE_EQ(c.last_wave_fill, (512 - 3 * 132) / 132.0);
 }
 
+// `explain gemm` takes 2^24 batches and a terabyte: 2^24 * 219 tiles of 64x64, four an SM.
+TEST(GemmModel, CountsMillionsOfWaves) {
+  GemmProblem p = problem(1, 14000, 1);
+  p.batches = int64_t{1} << 24;
+  p.element_bytes = p.output_bytes = 4;
+  p.cuda_cores = true;
+  const GemmMachine machine;
+  const GemmCandidate c = predict_gemm(p, machine, {64, 64, 4}, 1, 1, 1);
+  EXPECT_EQ(c.waves, 6958732);
+  EXPECT_DOUBLE_EQ(c.epilogue_us, 6958732 * 1.5 / machine.cuda_core_clock_ghz);
+}
+
 TEST(GemmModel, BlockClocksByHand) {
   const GemmMachine machine;
   // 128x256: 1024 clocks of tensor work at the machine's efficiency; shared memory 640 + 0.9 * 384.
