@@ -301,8 +301,14 @@ void bf16() {
                   with(small, 2));
   run<Bf16, Bf16>({"bf16 64x64, two CTAs share A", 133, 275, 100, false, false, 1, 1, 0, 277},
                   with(small, 2, true));
+  // One row of tiles: each pair starts at another k.
+  run<Bf16, Bf16>({"bf16 64x64, pairs start apart", 61, 275, 500, false, false, 0, 1, 0, 275},
+                  with(small, 2, true));
   run<Bf16, Bf16>({"bf16 64x64, K over four CTAs", 61, 63, 1000, false, false, 0, 1, 0, 64},
                   with(small, 1, false, 4));
+  // Rows 16 KiB apart: CTAs start at other k.
+  run<Bf16, Bf16>({"bf16 128x16 narrow, starts apart", 300, 13, 500, false, false, 961, 1, 0, 13},
+                  with(narrow_kernel<false>(), 1, false, 2));
   using General = WgmmaTile<Bf16, Bf16, 128, 64, true, true, 1>;
   run<Bf16, float>({"bf16 128x64, MN-major, fp32 out", 131, 67, 90, true, true, 0, 0.5f, 2, 67},
                    with(tiled<General, Epilogue::kGeneral>(), 1));
