@@ -5,10 +5,10 @@
 // an ordinary tile wastes shared memory and leaves SMs without work. Choice: the wide operand takes
 // the M side of wgmma, 128 of its rows a CTA, the narrow one the N side, 16, 32 or 64; where that
 // is D transposed, D is turned on its way out. Two CTAs share an SM, each with a ring of 113 KiB,
-// which keeps DRAM busy from few CTAs; a CTA may take fewer than its 128 rows (it multiplies what lay
-// in shared memory, and drops it), so that every SM has as many; where tiles are fewer still, a cluster of 2 to 8 CTAs splits
-// K of one tile and sums in rank order (deterministic) through distributed shared memory. One warp
-// issues the copies, one warpgroup multiplies.
+// which keeps DRAM busy from few CTAs; a CTA may take fewer than its 128 rows (it multiplies what
+// lay in shared memory, and drops it), so that every SM has as many; where tiles are fewer still, a
+// cluster of 2 to 8 CTAs splits K of one tile and sums in rank order (deterministic) through
+// distributed shared memory. One warp issues the copies, one warpgroup multiplies.
 //
 // D always leaves through shared memory as fp32, in D's own orientation, and is then written four
 // elements a thread. Limits: A and B suit TMA, as for wgmma_kernel.cuh; an MN-major narrow operand
