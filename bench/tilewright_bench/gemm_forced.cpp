@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <functional>
-#include <utility>
 
 #include "gemm/lib/elementwise.h"
 #include "gemm/lib/sgemm.h"
@@ -162,13 +161,7 @@ class Forced {
   // `turned`: D^T = B^T A^T.
   static Launch launch_of(const WgmmaKernel& kernel, bool turned = false) {
     return [&kernel, turned](const WgmmaProblem& p, const WgmmaSchedule& s, cudaStream_t stream) {
-      WgmmaProblem q = p;
-      if (turned) {
-        std::swap(q.a, q.b);
-        std::swap(q.m, q.n);
-        q.transposed = true;
-      }
-      return launch_wgmma(kernel, q, s, stream);
+      return launch_wgmma(kernel, turned ? tw::gemm::turned(p) : p, s, stream);
     };
   }
   int64_t tiles(const WgmmaKernel& kernel) const {

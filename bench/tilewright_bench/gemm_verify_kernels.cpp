@@ -191,10 +191,7 @@ void verify_turned(Log& log, const tw::gemm::WgmmaKernel& kernel, bool small) {
                     type_info(s.type).name, kernel.bm, kernel.bn, cluster, describe(s).c_str());
       log.check("tiles", name, [&] {
         return run_shape(s, [&](const GemmArguments& g) {
-          tw::gemm::WgmmaProblem p = kernel_problem(g);
-          std::swap(p.a, p.b);
-          std::swap(p.m, p.n);
-          p.transposed = true;
+          const tw::gemm::WgmmaProblem p = tw::gemm::turned(kernel_problem(g));
           tw::gemm::WgmmaSchedule schedule;
           schedule.shares_a = cluster >= kSharesA;
           schedule.cluster = schedule.shares_a ? cluster - kSharesA : cluster;

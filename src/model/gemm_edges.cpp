@@ -17,8 +17,7 @@ int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Rows of a gathered column that a launch multiplies. The rows of A behind the first ones are moved
 // last: the warps that move them find them in L2. (They multiply whole tiles of rows.)
 int64_t rows_of_column(const GemmPlan& plan, const GemmProblem& p) {
-  if (p.element_bytes != 2 || !p.repack_a || p.transpose_a || plan.m % kNarrowWide != 0)
-    return plan.m;
+  if (p.element_bytes != 2 || !moves_a(p) || plan.m % kNarrowWide != 0) return plan.m;
   const int64_t band = p.a_mn ? 512 : 256;
   return std::min(plan.m, div_up(plan.main.first_rows, band) * band);
 }

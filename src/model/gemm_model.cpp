@@ -61,10 +61,6 @@ double cluster_read_us(const GemmMachine& machine, const GemmCandidate& c) {
   return 4e-3 * c.bm * c.bn * (c.k_cluster - 1) / (c.k_cluster * machine.cluster_read_gb_s);
 }
 
-// Operands whose lines are only copied to another pitch, which a product can do while it runs.
-bool moves_a(const GemmProblem& p) { return p.repack_a && !p.transpose_a; }
-bool moves_b(const GemmProblem& p) { return p.repack_b && !p.transpose_b; }
-
 // Whether operands are repacked while the product runs, and how much of them before
 // (repack_order.h): what its moving warps would not have brought when tiles want it. `slots`:
 // clusters at once; c->raster_group is known.
@@ -507,8 +503,8 @@ GemmCandidate predict_gemm(const GemmProblem& p, const GemmMachine& machine, Gem
   if (cluster == 1 ? tile.ping_pong || c.waves >= kManyWaves
                    : tile.ping_pong && p.k * p.element_bytes > kVeryLongRowBytes)
     c.raster_group = std::min(c.raster_group, few_rows);
-  // In groups of equal size: a last one of few rows shares less (4096x28672x4096 in pairs, 16 rows
-  // of them: 1437 us in groups of seven, 1400 of eight).
+  // In groups of equal size, of some rows more if need be: a last one of few rows shares less
+  // (4096x28672x4096 in pairs, 16 rows of them: 1437 us in groups of seven, 1400 of eight).
   const auto groups = std::max<int64_t>(
       1, std::lround(static_cast<double>(units_m) / static_cast<double>(c.raster_group)));
   c.raster_group = static_cast<int>(std::min<int64_t>(div_up(units_m, groups), 64));

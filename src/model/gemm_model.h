@@ -142,6 +142,9 @@ struct GemmCandidate {
   GemmBound bound = GemmBound::kTensorCores;
 };
 
+// Operands whose lines are only copied to another pitch, which a product can do while it runs.
+inline bool moves_a(const GemmProblem& p) { return p.repack_a && !p.transpose_a; }
+inline bool moves_b(const GemmProblem& p) { return p.repack_b && !p.transpose_b; }
 // Whether a candidate reads operands only by TMA: others take any address and pitch.
 bool needs_repack(const GemmCandidate& candidate);
 

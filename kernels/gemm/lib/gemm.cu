@@ -318,10 +318,8 @@ Status multiply(const Normal& p, const MovedPair& pair, const Part& part,
   } else {
     Element element_a = element_of(p.type_a), element_b = element_of(p.type_b);
     if (choice.turned) {  // D^T = B^T A^T, with B's rows on the wide side
-      std::swap(problem.a, problem.b);
-      std::swap(problem.m, problem.n);
+      problem = turned(problem);
       std::swap(element_a, element_b);
-      problem.transposed = true;
     }
     const WgmmaKernel* kernel =
         find_wgmma_kernel(element_a, element_b, choice, problem.a.mn_major, problem.b.mn_major);

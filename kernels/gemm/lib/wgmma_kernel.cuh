@@ -278,7 +278,7 @@ template <int kCount> __device__ __forceinline__ void keep_below(float (&d)[kCou
 template <Epilogue kEpilogue> __device__ __forceinline__ void finish_stores(const WgmmaParams& p) {
   constexpr Epilogue kStore = kStoresAs<kEpilogue>;
   if constexpr (kStore == Epilogue::kVector || kStore == Epilogue::kElements) return;
-  if (kStore == Epilogue::kBulk || kStore == Epilogue::kTurned || p.store == Store::kBulk) {
+  if (kStore == Epilogue::kBulk || p.store == Store::kBulk) {
     if (elect_lane()) tma_store_wait_read<0>();
   }
 }
@@ -543,7 +543,7 @@ __global__ void __launch_bounds__(Warpgroups<Tile, kEpilogue>::kThreads, Tile::k
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&p.a);
     prefetch_tensor_map(&p.b);
-    if (kStoresAs<kEpilogue> == Epilogue::kBulk || kEpilogue == Epilogue::kTurned ||
+    if (kStoresAs<kEpilogue> == Epilogue::kBulk ||
         (kStoresAs<kEpilogue> == Epilogue::kGeneral && p.store == Store::kBulk))
       prefetch_tensor_map(&p.d);
     for (int s = 0; s < Tile::kStages; ++s) {

@@ -1,5 +1,6 @@
 // See wgmma_launch.h.
 #include <algorithm>
+#include <utility>
 
 #include "gemm/lib/tensor_map.h"
 #include "gemm/lib/wgmma_launch.h"
@@ -67,8 +68,7 @@ WgmmaParams params_of(const WgmmaKernel& kernel, const WgmmaProblem& problem,
                        : schedule.shares_a && schedule.cluster == 2 && p.units_m == 1;
   const int last_bytes =
       problem.k % (128 / element_bytes(kernel.element_a)) * element_bytes(kernel.element_a);
-  p.last_block_short =
-      p.units_m > 1 && !p.starts_apart && p.splits == 1 && last_bytes > 0 && last_bytes <= 32;
+  p.last_block_short = !p.starts_apart && p.splits == 1 && last_bytes > 0 && last_bytes <= 32;
   p.raster_group = schedule.raster_group;
   p.cluster = schedule.cluster;
   p.shares_a = schedule.shares_a;
@@ -140,6 +140,13 @@ bool set_store(const WgmmaKernel& kernel, const WgmmaProblem& problem, bool one_
 }
 
 }  // namespace
+
+WgmmaProblem turned(WgmmaProblem problem) {
+  std::swap(problem.a, problem.b);
+  std::swap(problem.m, problem.n);
+  problem.transposed = true;
+  return problem;
+}
 
 bool suits_tma(const void* data, int64_t pitch, int64_t batch_stride, int batches,
                int element_size) {

@@ -73,6 +73,9 @@ struct WgmmaProblem {
   int after_count = 0;         // after_count, before the kernel ahead has ended; null: behind it
 };
 
+// The same product as D^T = B^T A^T; D is stored turned.
+WgmmaProblem turned(WgmmaProblem problem);
+
 struct WgmmaSchedule {
   int cluster = 1;        // CTAs that share an operand: 1, 2 or 4
   bool shares_a = false;  // they lie along N and share A; else along M, and share B

@@ -42,11 +42,12 @@ enum class Epilogue : int {
 };
 constexpr int kEpilogues = 9;
 template <Epilogue e> constexpr bool kRepacks = e >= Epilogue::kRepackElements;
-// How a kernel stores D, whether it repacks or not.
+// How a kernel stores D, whether it repacks, or turns it, or not.
 template <Epilogue e>
-constexpr Epilogue kStoresAs = e == Epilogue::kRepackElements  ? Epilogue::kElements
-                               : e == Epilogue::kRepackGeneral ? Epilogue::kGeneral
-                                                               : e;
+constexpr Epilogue kStoresAs = e == Epilogue::kTurned           ? Epilogue::kBulk
+                               : e == Epilogue::kRepackElements ? Epilogue::kElements
+                               : e == Epilogue::kRepackGeneral  ? Epilogue::kGeneral
+                                                                : e;
 template <Epilogue e>
 constexpr bool kIsClusterSum = e == Epilogue::kPlainSum || e == Epilogue::kGeneralSum;
 

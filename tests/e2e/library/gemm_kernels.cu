@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "gemm/lib/elementwise.h"
@@ -199,17 +198,13 @@ template <bool kMnMajor> WgmmaKernel narrow_kernel() {
 }
 
 // D^T = B^T A^T, stored turned.
-auto turned(const WgmmaKernel& kernel, int cluster) {
+auto with_turned(const WgmmaKernel& kernel, int cluster) {
   return [=](const WgmmaProblem& p) {
-    WgmmaProblem q = p;
-    std::swap(q.a, q.b);
-    std::swap(q.m, q.n);
-    q.transposed = true;
     WgmmaSchedule s;
     s.cluster = cluster;
     s.raster_group = 2;
     s.sm_count = 4;
-    return launch_wgmma(kernel, q, s, nullptr);
+    return launch_wgmma(kernel, turned(p), s, nullptr);
   };
 }
 
@@ -318,9 +313,9 @@ void bf16() {
   using Turned = WgmmaTile<Bf16, Bf16, 128, 168, true, false, 1, true>;
   const WgmmaKernel turned_turns = tiled<Turned, Epilogue::kTurned>();
   run<Bf16, Bf16>({"bf16 128x168 turned in turns", 389, 264, 150, false, true, 0, 0.5f, 0, 272},
-                  turned(turned_turns, 1));
+                  with_turned(turned_turns, 1));
   run<Bf16, Bf16>({"bf16 128x168 turned, two CTAs", 181, 520, 70, false, true, 0, 1, 0, 520},
-                  turned(turned_turns, 2));
+                  with_turned(turned_turns, 2));
 }
 
 // Sums in chains of 32, 16 and 4 K blocks, and what is left of them.
@@ -350,6 +345,9 @@ void while_repacking() {
     run<Bf16, Bf16>({cluster == 1 ? "bf16 128x256, repacking" : "bf16 128x256, repacking, two CTAs",
                      389, 523, 579, false, false, -1, 1, 0, 523},
                     [&](const WgmmaProblem& p) { return repacking(large, cluster, p); });
+  run<Bf16, Bf16>(
+      {"bf16 128x256, repacking, a row of tiles", 100, 523, 513, false, false, -1, 1, 0, 523},
+      [&](const WgmmaProblem& p) { return repacking(large, 1, p); });
   // One row, one column and one k beyond whole tiles, blocks and bands.
   const WgmmaKernel narrow = narrow_kernel<false>(), narrow_mn = narrow_kernel<true>();
   auto beyond = [](const WgmmaKernel& kernel, const WgmmaKernel& edges) {
